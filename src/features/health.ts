@@ -1,7 +1,7 @@
 // What every server has: the probes, the limit of routes that declare none, and the error page.
 import type { Context } from 'koa';
 import type { Logger } from 'pino';
-import { feature } from '../engine/feature.ts';
+import { feature } from '../engine/provider/feature.ts';
 import { oauthShape } from '../http/errors.ts';
 import type { Limits } from '../records/limits.ts';
 import type { Store } from '../store/contract.ts';

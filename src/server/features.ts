@@ -4,9 +4,9 @@
 import { actions } from '../capabilities/actions/declaration.ts';
 import { delivery } from '../capabilities/delivery/declaration.ts';
 import { protection } from '../capabilities/protection/declaration.ts';
-import type { Feature } from '../engine/feature.ts';
-import { STANDARD_GRANTS } from '../engine/parameter-schemas.ts';
-import { engine } from '../engine/routes.ts';
+import { STANDARD_GRANTS } from '../engine/base/parameter-schemas.ts';
+import type { Feature } from '../engine/provider/feature.ts';
+import { engine } from '../engine/provider/routes.ts';
 import { account } from '../features/account/feature.ts';
 import { accountPage } from '../features/account/page/feature.ts';
 import { database } from '../features/connections/database/feature.ts';

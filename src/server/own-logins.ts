@@ -1,8 +1,8 @@
 // The logins that the server requests of its own engine (for SAML, devices, the account page, the console), and their
 // redirect URIs.
 
-import type { CheckRequest } from '../engine/authorize.ts';
-import { ownCallbacks } from '../engine/own-callbacks.ts';
+import type { CheckRequest } from '../engine/authorize/authorize.ts';
+import { ownCallbacks } from '../engine/client/own-callbacks.ts';
 import { accountCallbacks } from '../features/account/page/callbacks.ts';
 import { tryCallbacks, tryLogins } from '../features/console/applications/try-logins.ts';
 import { consoleCallbacks } from '../features/console/callbacks.ts';

@@ -2,9 +2,9 @@
 import type Koa from 'koa';
 import { mtlsOrigin } from '../capabilities/tls/settings.ts';
 import { trustedBy, trustedHeaders } from '../capabilities/tls/trusted-headers.ts';
-import { waitForEarlyProofs } from '../engine/early-proofs.ts';
-import { bind } from '../engine/feature.ts';
-import { engine as engineFeature } from '../engine/routes.ts';
+import { waitForEarlyProofs } from '../engine/binding/early-proofs.ts';
+import { bind } from '../engine/provider/feature.ts';
+import { engine as engineFeature } from '../engine/provider/routes.ts';
 import { account } from '../features/account/feature.ts';
 import { accountPage } from '../features/account/page/feature.ts';
 import { database } from '../features/connections/database/feature.ts';

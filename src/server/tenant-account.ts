@@ -1,7 +1,7 @@
 // The dependencies of the account page.
 
-import { refreshTokenDirectory } from '../engine/refresh-directory.ts';
-import { sessionDirectory } from '../engine/session-directory.ts';
+import { refreshTokenDirectory } from '../engine/session/refresh-directory.ts';
+import { sessionDirectory } from '../engine/session/session-directory.ts';
 import type { Actor } from '../features/account/actor.ts';
 import { ACCOUNT } from '../features/account/page/callbacks.ts';
 import { issueTicketLink } from '../features/connections/database/ticket-link.ts';

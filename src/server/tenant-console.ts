@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import type { Middleware } from 'koa';
 import { timerPause } from '../capabilities/delivery/queue.ts';
 import type { Scripts } from '../capabilities/scripts/scripts.ts';
-import { bind } from '../engine/feature.ts';
+import { bind } from '../engine/provider/feature.ts';
 import { customDatabases } from '../features/connections/database/custom.ts';
 import { exampleOf } from '../features/console/administrators/example.ts';
 import { CONSOLE } from '../features/console/callbacks.ts';

@@ -1,13 +1,13 @@
 // The engine of a tenant, with the grants, logout channels and second factor that the features contribute.
 
-import { type ApiTokenReader, apiTokenReader, callerTokenReader } from '../engine/api-tokens.ts';
-import { bindEngineParts } from '../engine/feature.ts';
-import { createLogoutChannels, type LogoutChannel } from '../engine/logout-channels.ts';
-import { logoutTokens } from '../engine/logout-token.ts';
-import { createEngine, type Engine } from '../engine/provider.ts';
-import { publishedKeys } from '../engine/published-keys.ts';
-import type { SecondFactor } from '../engine/second-factor.ts';
-import type { ExchangeDependencies } from '../engine/token-exchange.ts';
+import type { SecondFactor } from '../engine/admission/second-factor.ts';
+import { publishedKeys } from '../engine/base/published-keys.ts';
+import { bindEngineParts } from '../engine/provider/feature.ts';
+import { createEngine, type Engine } from '../engine/provider/provider.ts';
+import { createLogoutChannels, type LogoutChannel } from '../engine/session/logout-channels.ts';
+import { logoutTokens } from '../engine/session/logout-token.ts';
+import { type ApiTokenReader, apiTokenReader, callerTokenReader } from '../engine/token/api-tokens.ts';
+import type { ExchangeDependencies } from '../engine/token/token-exchange.ts';
 import { accountEndings } from '../features/account/account-endings.ts';
 import { accountAudience } from '../features/account/audience.ts';
 import { database } from '../features/connections/database/feature.ts';

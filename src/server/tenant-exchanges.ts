@@ -1,11 +1,15 @@
 // The kinds of token exchange (RFC 8693): those of the engine's own tokens, those that the tenant's actions judge, and
 // those for tokens of connected accounts.
 
-import { actorOfIdToken } from '../engine/actor-token.ts';
-import type { CheckPossession } from '../engine/proof-of-possession.ts';
-import type { SecondFactor } from '../engine/second-factor.ts';
-import { subjectTokenReader } from '../engine/subject-tokens.ts';
-import { type ExchangeDependencies, type ExchangeToken, tokenExchange } from '../engine/token-exchange.ts';
+import type { SecondFactor } from '../engine/admission/second-factor.ts';
+import type { CheckPossession } from '../engine/binding/proof-of-possession.ts';
+import { actorOfIdToken } from '../engine/token/actor-token.ts';
+import { subjectTokenReader } from '../engine/token/subject-tokens.ts';
+import {
+  type ExchangeDependencies,
+  type ExchangeToken,
+  tokenExchange,
+} from '../engine/token/token-exchange.ts';
 import { askToVerify } from '../features/connections/database/verification-link.ts';
 import { customExchange } from '../features/connections/exchange/custom.ts';
 import type { Capabilities, ServedDependencies } from './capabilities.ts';

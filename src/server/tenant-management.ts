@@ -4,9 +4,9 @@ import { warnOfMissingPackages } from '../capabilities/actions/warn-of-packages.
 import { createLocks } from '../capabilities/protection/locks.ts';
 import { rotateSigningKeys } from '../capabilities/signing/keys.ts';
 import { makeSigningKey } from '../capabilities/signing/make-key.ts';
-import { consentAudience } from '../engine/consents.ts';
-import { refreshTokenDirectory } from '../engine/refresh-directory.ts';
-import { sessionDirectory } from '../engine/session-directory.ts';
+import { consentAudience } from '../engine/authorize/consents.ts';
+import { refreshTokenDirectory } from '../engine/session/refresh-directory.ts';
+import { sessionDirectory } from '../engine/session/session-directory.ts';
 import type { accountEndings } from '../features/account/account-endings.ts';
 import { accountApi } from '../features/account/api.ts';
 import type { DatabaseRequest } from '../features/connections/database/custom-run.ts';

@@ -10,8 +10,8 @@ import { createChallenges } from '../../src/capabilities/protection/challenges.t
 import { createEventBudget } from '../../src/capabilities/protection/event-budget.ts';
 import { createLoginTickets } from '../../src/capabilities/protection/login-tickets.ts';
 import { createSigning } from '../../src/capabilities/signing/signing.ts';
-import { createLogoutChannels } from '../../src/engine/logout-channels.ts';
-import { createEngine } from '../../src/engine/provider.ts';
+import { createEngine } from '../../src/engine/provider/provider.ts';
+import { createLogoutChannels } from '../../src/engine/session/logout-channels.ts';
 import { readBody } from '../../src/http/body.ts';
 import { oauthShape, toAuthError } from '../../src/http/errors.ts';
 import { createCorrelation } from '../../src/runtime/correlation.ts';

@@ -7,7 +7,7 @@ import { expect } from 'chai';
 import Koa from 'koa';
 import mount from 'koa-mount';
 import Provider, { type Adapter, type JWK } from 'oidc-provider';
-import { engineEntrance } from '../../src/engine/entrance.ts';
+import { engineEntrance } from '../../src/engine/base/entrance.ts';
 import { oauthShape, toAuthError } from '../../src/http/errors.ts';
 import { createLog } from '../../src/runtime/log.ts';
 

@@ -2,12 +2,12 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { expect } from 'chai';
 import Provider from 'oidc-provider';
-import { readGrantParameters } from '../../src/engine/adaptations.ts';
 import {
   ENGINE_VERSION,
   engineClientAuthentication,
   issueTokenResponse,
-} from '../../src/engine/internals.ts';
+} from '../../src/engine/base/internals.ts';
+import { readGrantParameters } from '../../src/engine/provider/adaptations.ts';
 
 const require = createRequire(import.meta.url);
 

@@ -1,6 +1,6 @@
 // The API of a request: exactly one, named by its identifier as `audience` or `resource`, at every endpoint.
 import { expect } from 'chai';
-import { EXTENSIONS_PARAMETER, readExtensions } from '../../src/engine/request-extensions.ts';
+import { EXTENSIONS_PARAMETER, readExtensions } from '../../src/engine/base/request-extensions.ts';
 import { tenant as mfaTenant } from '../factors/tenant.ts';
 import { createAgent, readForm } from '../support/agent.ts';
 import {

@@ -4,16 +4,16 @@ import { createChallenges } from '../../src/capabilities/protection/challenges.t
 import { createEventBudget } from '../../src/capabilities/protection/event-budget.ts';
 import { createLoginTickets } from '../../src/capabilities/protection/login-tickets.ts';
 import { createSigning } from '../../src/capabilities/signing/signing.ts';
-import { createAdapter } from '../../src/engine/adapter.ts';
-import { createCommits } from '../../src/engine/commit.ts';
+import { createCommits } from '../../src/engine/base/commit.ts';
+import { createReadAhead } from '../../src/engine/base/read-ahead.ts';
+import { createAdapter } from '../../src/engine/provider/adapter.ts';
+import { createEngine } from '../../src/engine/provider/provider.ts';
 import {
   createLogoutChannels,
   type EndedSession,
   type LogoutChannel,
-} from '../../src/engine/logout-channels.ts';
-import { createEngine } from '../../src/engine/provider.ts';
-import { createReadAhead } from '../../src/engine/read-ahead.ts';
-import type { Sessions } from '../../src/engine/sessions.ts';
+} from '../../src/engine/session/logout-channels.ts';
+import type { Sessions } from '../../src/engine/session/sessions.ts';
 import { createCorrelation } from '../../src/runtime/correlation.ts';
 import { createLog } from '../../src/runtime/log.ts';
 import { systemRandom } from '../../src/runtime/secrets.ts';

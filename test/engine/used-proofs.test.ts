@@ -4,7 +4,7 @@ import { cpSync, lstatSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { usedProofs } from '../../src/engine/used-proofs.ts';
+import { usedProofs } from '../../src/engine/binding/used-proofs.ts';
 import type { Store } from '../../src/store/contract.ts';
 import { openStore } from '../../src/store/open.ts';
 import { createAgent } from '../support/agent.ts';

@@ -1,8 +1,8 @@
 // Users in the Management API: creating them in each kind of connection, changing them, and what responses and tokens
 // show.
 import { expect } from 'chai';
-import { toResource } from '../../src/engine/audience.ts';
-import { rememberConsent } from '../../src/engine/grants.ts';
+import { toResource } from '../../src/engine/base/requested-audience.ts';
+import { rememberConsent } from '../../src/engine/token/grants.ts';
 import { tenant } from '../connections/passwordless/tenant.ts';
 import { createAgent } from '../support/agent.ts';
 import { payload, token, USER } from '../support/flows.ts';

@@ -2,8 +2,8 @@
 
 import type { Actions } from '../../src/capabilities/actions/actions.ts';
 import { clientCertificates } from '../../src/capabilities/tls/client-certificates.ts';
-import type { OwnCallbacks } from '../../src/engine/own-callbacks.ts';
-import type { SecondFactor } from '../../src/engine/second-factor.ts';
+import type { SecondFactor } from '../../src/engine/admission/second-factor.ts';
+import type { OwnCallbacks } from '../../src/engine/client/own-callbacks.ts';
 
 /** A second factor that is never required. */
 export const NO_SECOND_FACTOR: { secondFactor: SecondFactor; acrValues: string[] } = {

@@ -2,7 +2,7 @@
 
 import type { KnownCallers } from '../../capabilities/protection/callers.ts';
 import type { Challenges } from '../../capabilities/protection/challenges.ts';
-import type { Sessions } from '../../engine/sessions.ts';
+import type { Sessions } from '../../engine/session/sessions.ts';
 import { type Store, UniqueKeyError } from '../../store/contract.ts';
 import { type Identity, isLinked } from '../../users/changes.ts';
 import type { User } from '../../users/user.ts';

@@ -1,7 +1,7 @@
 // A user who acts on their own account, and the login that they act by. The API and the account page share it.
 import type { Context } from 'koa';
 import { customOrigin } from '../../capabilities/webauthn/relying-party.ts';
-import type { ApiToken } from '../../engine/api-tokens.ts';
+import type { ApiToken } from '../../engine/token/api-tokens.ts';
 import { type Languages, languagesOf } from '../../http/languages.ts';
 import { MFA_POLICY } from '../../records/authentication-classes.ts';
 import { epochSeconds } from '../../runtime/clock.ts';

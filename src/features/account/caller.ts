@@ -1,7 +1,7 @@
 // Verifies the access token of a request to the My Account API.
 import type { Context } from 'koa';
-import { type ApiTokenReader, loginOfToken } from '../../engine/api-tokens.ts';
-import { presentedToken } from '../../engine/proof-of-possession.ts';
+import { presentedToken } from '../../engine/binding/proof-of-possession.ts';
+import { type ApiTokenReader, loginOfToken } from '../../engine/token/api-tokens.ts';
 import { AuthError } from '../../http/errors.ts';
 import type { Config } from '../../tenant/config.ts';
 import { type Actor, actorFrom } from './actor.ts';

@@ -2,7 +2,7 @@
 import { STATUS_CODES } from 'node:http';
 import type { Context } from 'koa';
 import { z } from 'zod';
-import { presentedToken } from '../../engine/proof-of-possession.ts';
+import { presentedToken } from '../../engine/binding/proof-of-possession.ts';
 import { AuthError, type ErrorShape, isBusy } from '../../http/errors.ts';
 
 /** The prefix of `type`. The error code follows. */

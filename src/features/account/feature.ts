@@ -2,7 +2,7 @@
 
 import type { Context } from 'koa';
 import { z } from 'zod';
-import { feature } from '../../engine/feature.ts';
+import { feature } from '../../engine/provider/feature.ts';
 import type { Area, RouteDeclarations } from '../../http/router.ts';
 import { DATABASE } from '../../records/connections.ts';
 import { passkeyOptions } from '../../records/database-options.ts';

@@ -1,7 +1,7 @@
 // Sets a new password by the My Account API: begun by a fresh login, then set by the same login. As with every new
 // password, all sessions of the user end, including the present one.
 import type { Context } from 'koa';
-import { requestContextOf } from '../../engine/action-event.ts';
+import { requestContextOf } from '../../engine/login/action-event.ts';
 import { AuthError } from '../../http/errors.ts';
 import type { Connection } from '../../records/collections.ts';
 import { changesPasswords, databaseOptions } from '../../records/database-options.ts';

@@ -1,6 +1,6 @@
 // Addresses of the console, and the callback of its own login.
-import type { OwnCallback } from '../../engine/own-callbacks.ts';
-import { addressesBelow } from '../../engine/own-callbacks.ts';
+import type { OwnCallback } from '../../engine/client/own-callbacks.ts';
+import { addressesBelow } from '../../engine/client/own-callbacks.ts';
 import { CONSOLE_CLIENT } from '../../records/administrators.ts';
 
 /** Path of the console's first page. */

@@ -1,5 +1,5 @@
 // The console, where administrators manage the tenant in a browser.
-import { feature } from '../../engine/feature.ts';
+import { feature } from '../../engine/provider/feature.ts';
 import { PAGE, type RouteDeclarations } from '../../http/router.ts';
 import type { Limits } from '../../records/limits.ts';
 import { ACTIONS_PAGES, actionsRoutes } from './actions/routes.ts';

@@ -1,8 +1,8 @@
 // The login to the console, which uses the tenant's own authorization endpoint.
 import type { Context } from 'koa';
-import { admissionOf } from '../../engine/admission.ts';
-import { loginOfCode } from '../../engine/own-codes.ts';
-import type { Sessions } from '../../engine/sessions.ts';
+import { admissionOf } from '../../engine/admission/admission.ts';
+import type { Sessions } from '../../engine/session/sessions.ts';
+import { loginOfCode } from '../../engine/token/own-codes.ts';
 import { AuthError } from '../../http/errors.ts';
 import { CONSOLE_CLIENT, CONSOLE_DIRECTORY } from '../../records/administrators.ts';
 import { MFA_POLICY } from '../../records/authentication-classes.ts';

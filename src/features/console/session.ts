@@ -2,7 +2,7 @@
 // administrator, with which role, and whether the password and the second factors are unchanged.
 import { createHmac } from 'node:crypto';
 import type { Context } from 'koa';
-import { admissionOf } from '../../engine/admission.ts';
+import { admissionOf } from '../../engine/admission/admission.ts';
 import { browserCookie } from '../../http/browser-cookie.ts';
 import { isSameOrigin } from '../../http/csrf.ts';
 import { AuthError } from '../../http/errors.ts';

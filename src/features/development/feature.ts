@@ -2,9 +2,9 @@
 import type { Context } from 'koa';
 import { z } from 'zod';
 import type { Views } from '../../capabilities/pages/views.ts';
-import { type Feature, feature } from '../../engine/feature.ts';
-import { STANDARD_GRANTS, tokenBody } from '../../engine/parameter-schemas.ts';
-import { type GrantDeclaration, grantTypeOf } from '../../engine/tokens.ts';
+import { STANDARD_GRANTS, tokenBody } from '../../engine/base/parameter-schemas.ts';
+import { type Feature, feature } from '../../engine/provider/feature.ts';
+import { type GrantDeclaration, grantTypeOf } from '../../engine/token/tokens.ts';
 import { forwardedAddress } from '../../http/addresses.ts';
 import { AuthError } from '../../http/errors.ts';
 import { isLoopback } from '../../http/loopback.ts';

@@ -1,7 +1,7 @@
 // The bearer token of an MFA API request: an MFA token, or an access token for the MFA API.
 import type { Context } from 'koa';
-import { type ApiToken, type ApiTokenReader, loginOfToken } from '../../engine/api-tokens.ts';
-import { presentedToken } from '../../engine/proof-of-possession.ts';
+import { presentedToken } from '../../engine/binding/proof-of-possession.ts';
+import { type ApiToken, type ApiTokenReader, loginOfToken } from '../../engine/token/api-tokens.ts';
 import { AuthError } from '../../http/errors.ts';
 import { type Presence, readPresence } from '../../users/login.ts';
 import type { User } from '../../users/user.ts';

@@ -1,8 +1,8 @@
 // Pages on which a user gives a second factor outside of a login, because an action asks for one, for example
 // before a password change. They open only in the browser whose cookie holds the secret of the ticket.
 import type { Context } from 'koa';
-import { requestExpired } from '../../engine/pending-interaction.ts';
-import type { FactorChallenge } from '../../engine/second-factor.ts';
+import type { FactorChallenge } from '../../engine/admission/second-factor.ts';
+import { requestExpired } from '../../engine/authorize/pending-interaction.ts';
 import { browserCookie } from '../../http/browser-cookie.ts';
 import { languagesOf } from '../../http/languages.ts';
 import type { ActionRedirects } from '../flow/action-redirects.ts';

@@ -1,5 +1,5 @@
 // The user who is to give or enrol a second factor, and what entitles them to it.
-import type { ApiToken } from '../../engine/api-tokens.ts';
+import type { ApiToken } from '../../engine/token/api-tokens.ts';
 import type { Languages } from '../../http/languages.ts';
 import type { Presence } from '../../users/login.ts';
 import type { User } from '../../users/user.ts';

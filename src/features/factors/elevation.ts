@@ -1,7 +1,8 @@
 // What an access token for the MFA API may do. It is decided at each use: the token ends with a new password and
 // when another token changes the user's factors. A token without a second factor is refused once the user has one.
-import type { ApiToken } from '../../engine/api-tokens.ts';
-import type { AuthenticatedLogin, TokenLogin } from '../../engine/second-factor.ts';
+
+import type { AuthenticatedLogin, TokenLogin } from '../../engine/admission/second-factor.ts';
+import type { ApiToken } from '../../engine/token/api-tokens.ts';
 import type { Users } from '../../users/users.ts';
 import type { FactorChanges } from './authenticators.ts';
 

@@ -1,9 +1,9 @@
 // The MFA grants (docs/wire/mfa.md), which give a second factor at the token endpoint.
 import { z } from 'zod';
-import type { ApiToken, ApiTokenReader } from '../../engine/api-tokens.ts';
-import { toResource } from '../../engine/audience.ts';
-import type { CompletedRequest } from '../../engine/second-factor.ts';
-import type { BegunGrant, GrantDeclaration, GrantedLogin, GrantRequest } from '../../engine/tokens.ts';
+import type { CompletedRequest } from '../../engine/admission/second-factor.ts';
+import { toResource } from '../../engine/base/requested-audience.ts';
+import type { ApiToken, ApiTokenReader } from '../../engine/token/api-tokens.ts';
+import type { BegunGrant, GrantDeclaration, GrantedLogin, GrantRequest } from '../../engine/token/tokens.ts';
 import { requiredField } from '../../http/body.ts';
 import { AuthError } from '../../http/errors.ts';
 import { languagesOf } from '../../http/languages.ts';

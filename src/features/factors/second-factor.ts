@@ -1,5 +1,9 @@
 // The engine's view of second factors: whether a login needs one, and what to answer when it lacks one.
-import type { AuthenticatedLogin, LoginRequirements, SecondFactor } from '../../engine/second-factor.ts';
+import type {
+  AuthenticatedLogin,
+  LoginRequirements,
+  SecondFactor,
+} from '../../engine/admission/second-factor.ts';
 import { AuthError } from '../../http/errors.ts';
 import { authenticationClasses } from '../../records/authentication-classes.ts';
 import { issueChallenge } from './challenge-pages.ts';

@@ -4,8 +4,8 @@
 
 import type { Context } from 'koa';
 import type { Challenges } from '../../capabilities/protection/challenges.ts';
-import { interactionPath, requestExpired } from '../../engine/pending-interaction.ts';
-import type { ReturnRequest, ReturnResult } from '../../engine/waiting-actions.ts';
+import { interactionPath, requestExpired } from '../../engine/authorize/pending-interaction.ts';
+import type { ReturnRequest, ReturnResult } from '../../engine/login/waiting-actions.ts';
 import { bodyTexts, textsOf, withParameters } from '../../http/body.ts';
 import { browserCookie } from '../../http/browser-cookie.ts';
 import { AuthError } from '../../http/errors.ts';

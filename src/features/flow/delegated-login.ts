@@ -3,10 +3,10 @@
 // and the authorization code is redeemed here.
 import type { Context } from 'koa';
 import type { Challenges } from '../../capabilities/protection/challenges.ts';
-import { admissionError } from '../../engine/admission.ts';
-import type { OwnCallback } from '../../engine/own-callbacks.ts';
-import type { OwnCodeLogin, RedeemOwnCode } from '../../engine/own-codes.ts';
-import { requestExpired } from '../../engine/pending-interaction.ts';
+import { admissionError } from '../../engine/admission/admission.ts';
+import { requestExpired } from '../../engine/authorize/pending-interaction.ts';
+import type { OwnCallback } from '../../engine/client/own-callbacks.ts';
+import type { OwnCodeLogin, RedeemOwnCode } from '../../engine/token/own-codes.ts';
 import { browserCookie } from '../../http/browser-cookie.ts';
 import { AuthError } from '../../http/errors.ts';
 import type { Clock } from '../../runtime/clock.ts';

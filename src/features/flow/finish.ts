@@ -1,7 +1,7 @@
 // The end of every login in the browser, by page or ticket: verifies it and continues the request, with the second
 // factor if one is needed. The session is created when the browser returns to the authorization endpoint.
 import type { Context } from 'koa';
-import { loginRequirements } from '../../engine/login-requirements.ts';
+import { loginRequirements } from '../../engine/admission/login-requirements.ts';
 import {
   type Answer,
   type Interactions,
@@ -11,8 +11,8 @@ import {
   type PendingOffer,
   requestExpired,
   type WaitingRequest,
-} from '../../engine/pending-interaction.ts';
-import type { Settlement } from '../../engine/settle.ts';
+} from '../../engine/authorize/pending-interaction.ts';
+import type { Settlement } from '../../engine/login/settle.ts';
 import { AuthError } from '../../http/errors.ts';
 import { type Clock, epochSeconds } from '../../runtime/clock.ts';
 import { type Login, withSecondFactor } from '../../users/login.ts';

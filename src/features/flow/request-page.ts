@@ -8,7 +8,7 @@ import {
   interactionPath,
   type PendingInteraction,
   requestExpired,
-} from '../../engine/pending-interaction.ts';
+} from '../../engine/authorize/pending-interaction.ts';
 import type { Csrf } from '../../http/csrf.ts';
 import type { AuthError } from '../../http/errors.ts';
 import { type Languages, languagesOf } from '../../http/languages.ts';

@@ -2,10 +2,10 @@
 // this path.
 import type { Context } from 'koa';
 import type { LoginTickets } from '../../capabilities/protection/login-tickets.ts';
-import { toAudience } from '../../engine/audience.ts';
-import type { Organizations } from '../../engine/organizations.ts';
-import { requestExpired } from '../../engine/pending-interaction.ts';
-import { waitingState } from '../../engine/restarted-request.ts';
+import type { Organizations } from '../../engine/admission/organizations.ts';
+import { requestExpired } from '../../engine/authorize/pending-interaction.ts';
+import { waitingState } from '../../engine/authorize/restarted-request.ts';
+import { toAudience } from '../../engine/base/requested-audience.ts';
 import { customPagePolicy } from '../../http/application.ts';
 import { formFields } from '../../http/body.ts';
 import { AuthError } from '../../http/errors.ts';

@@ -1,8 +1,8 @@
 // Authenticates the caller of the Management API and checks the scopes of the token.
 import type { Context } from 'koa';
-import { type CallerTokenReader, loginOfToken } from '../../engine/api-tokens.ts';
-import { presentedToken } from '../../engine/proof-of-possession.ts';
-import type { SecondFactor } from '../../engine/second-factor.ts';
+import type { SecondFactor } from '../../engine/admission/second-factor.ts';
+import { presentedToken } from '../../engine/binding/proof-of-possession.ts';
+import { type CallerTokenReader, loginOfToken } from '../../engine/token/api-tokens.ts';
 import type { AuthError } from '../../http/errors.ts';
 import { isAdministratorId } from '../../records/administrators.ts';
 import { type Clock, epochSeconds } from '../../runtime/clock.ts';

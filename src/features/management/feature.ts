@@ -1,7 +1,7 @@
 // The Management API.
 
 import type { Context } from 'koa';
-import { feature } from '../../engine/feature.ts';
+import { feature } from '../../engine/provider/feature.ts';
 import { bodyOf, bodyWithoutFile } from '../../http/body.ts';
 import { AuthError } from '../../http/errors.ts';
 import { isMultipart } from '../../http/multipart.ts';

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import http from 'node:http';
 import type { Context } from 'koa';
-import { bind, feature } from '../../engine/feature.ts';
+import { bind, feature } from '../../engine/provider/feature.ts';
 import { AuthError, oauthShape } from '../../http/errors.ts';
 import type { Route } from '../../http/router.ts';
 import { isSameSecret } from '../../runtime/secrets.ts';

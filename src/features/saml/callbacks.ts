@@ -1,5 +1,5 @@
 // The redirect URIs of logins that service providers request (docs/wire/saml.md).
-import { addressesBelow, type OwnCallback } from '../../engine/own-callbacks.ts';
+import { addressesBelow, type OwnCallback } from '../../engine/client/own-callbacks.ts';
 
 /** Returns the callbacks of the tenant's service providers. @param baseUrl our public origin. */
 export function samlCallbacks(baseUrl: string): OwnCallback {

@@ -16,7 +16,7 @@ import { refuseReplay } from '../../capabilities/saml-messages/message.ts';
 import { BINDING, CLAIMS, NAME_ID, NS, STATUS } from '../../capabilities/saml-messages/names.ts';
 import { parseXml } from '../../capabilities/saml-messages/reader.ts';
 import { attribute, badMessage, type Markup, xml } from '../../capabilities/saml-messages/xml.ts';
-import { feature } from '../../engine/feature.ts';
+import { feature } from '../../engine/provider/feature.ts';
 import { AuthError } from '../../http/errors.ts';
 import { optional } from '../../http/parameter-schemas.ts';
 import type { RouteDeclaration, RouteDeclarations } from '../../http/router.ts';

@@ -3,7 +3,7 @@
 import type { Context } from 'koa';
 import { newId } from '../../capabilities/saml-messages/message.ts';
 import { badMessage } from '../../capabilities/saml-messages/xml.ts';
-import type { LogoutChannel } from '../../engine/logout-channels.ts';
+import type { LogoutChannel } from '../../engine/session/logout-channels.ts';
 import { browserCookie } from '../../http/browser-cookie.ts';
 import { AuthError } from '../../http/errors.ts';
 import type { Frozen } from '../../records/record.ts';

@@ -7,7 +7,7 @@ import { type ExpectedMessage, newId, refuseReplay } from '../../capabilities/sa
 import { NAME_ID, STATUS } from '../../capabilities/saml-messages/names.ts';
 import type { Status } from '../../capabilities/saml-messages/status-response.ts';
 import { badMessage } from '../../capabilities/saml-messages/xml.ts';
-import type { Sessions } from '../../engine/sessions.ts';
+import type { Sessions } from '../../engine/session/sessions.ts';
 import type { Events } from '../../tenant/events.ts';
 import { finishPropagation, type LogoutPropagationDependencies, reachable } from './logout-propagation.ts';
 import { answerLogout, type LogoutAnswerDependencies, type LogoutStep, statusOf } from './logout-response.ts';

@@ -2,7 +2,7 @@
 import type { Context } from 'koa';
 import { mailOwners } from '../../../capabilities/delivery/link-notice.ts';
 import { timesOf } from '../../../capabilities/pages/times.ts';
-import type { RefreshTokenDirectory } from '../../../engine/refresh-directory.ts';
+import type { RefreshTokenDirectory } from '../../../engine/session/refresh-directory.ts';
 import { formFields } from '../../../http/body.ts';
 import { AuthError } from '../../../http/errors.ts';
 import { languagesOf } from '../../../http/languages.ts';

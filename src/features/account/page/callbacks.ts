@@ -1,5 +1,5 @@
 // The redirect URIs of logins to the account page.
-import { addressesBelow, type OwnCallback } from '../../../engine/own-callbacks.ts';
+import { addressesBelow, type OwnCallback } from '../../../engine/client/own-callbacks.ts';
 
 /** Path of the account page. */
 export const ACCOUNT = '/account';

@@ -1,7 +1,7 @@
 // /account/data: a copy of the user's data, and the deletion of the account.
 import type { Context } from 'koa';
-import type { RefreshTokenDirectory } from '../../../engine/refresh-directory.ts';
-import type { SessionDirectory } from '../../../engine/session-directory.ts';
+import type { RefreshTokenDirectory } from '../../../engine/session/refresh-directory.ts';
+import type { SessionDirectory } from '../../../engine/session/session-directory.ts';
 import { formFields } from '../../../http/body.ts';
 import type { RouteDeclarations } from '../../../http/router.ts';
 import type { AuthenticatorRecord } from '../../../records/authenticators.ts';

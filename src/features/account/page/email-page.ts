@@ -2,8 +2,8 @@
 import type { Context } from 'koa';
 import type { Messages } from '../../../capabilities/delivery/messages.ts';
 import type { Challenges, VerifiedChallenge } from '../../../capabilities/protection/challenges.ts';
-import { admissionOf, isCredentialCurrent } from '../../../engine/admission.ts';
-import type { Sessions } from '../../../engine/sessions.ts';
+import { admissionOf, isCredentialCurrent } from '../../../engine/admission/admission.ts';
+import type { Sessions } from '../../../engine/session/sessions.ts';
 import { formFields } from '../../../http/body.ts';
 import { AuthError, linkExpired } from '../../../http/errors.ts';
 import { type Languages, languagesOf } from '../../../http/languages.ts';

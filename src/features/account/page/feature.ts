@@ -2,7 +2,7 @@
 
 import type { Context } from 'koa';
 import { timesOf } from '../../../capabilities/pages/times.ts';
-import { feature } from '../../../engine/feature.ts';
+import { feature } from '../../../engine/provider/feature.ts';
 import { formFields } from '../../../http/body.ts';
 import { AuthError } from '../../../http/errors.ts';
 import { PAGE, type RouteDeclarations } from '../../../http/router.ts';

@@ -2,7 +2,7 @@
 // account page, the second by a login that is requested here. Nothing changes before the user has seen and
 // confirmed both.
 import type { Context } from 'koa';
-import { admissionOf } from '../../../engine/admission.ts';
+import { admissionOf } from '../../../engine/admission/admission.ts';
 import { isAdministratorId } from '../../../records/administrators.ts';
 import { mayBelongToAnother } from '../../../users/linking.ts';
 import type { User } from '../../../users/user.ts';

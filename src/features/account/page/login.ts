@@ -1,9 +1,9 @@
 // Logins to the account page. They run through an application of the tenant, so that users meet its connections,
 // pages and policies.
 import type { Context } from 'koa';
-import { admissionOf } from '../../../engine/admission.ts';
-import { loginOfCode } from '../../../engine/own-codes.ts';
-import type { Sessions } from '../../../engine/sessions.ts';
+import { admissionOf } from '../../../engine/admission/admission.ts';
+import type { Sessions } from '../../../engine/session/sessions.ts';
+import { loginOfCode } from '../../../engine/token/own-codes.ts';
 import { AuthError } from '../../../http/errors.ts';
 import { CONSOLE_CLIENT } from '../../../records/administrators.ts';
 import { MFA_POLICY } from '../../../records/authentication-classes.ts';

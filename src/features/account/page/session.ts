@@ -2,8 +2,8 @@
 // its own cookie. Each request checks that the login is still valid.
 import { createHmac } from 'node:crypto';
 import type { Context } from 'koa';
-import { admissionOf } from '../../../engine/admission.ts';
-import type { Sessions } from '../../../engine/sessions.ts';
+import { admissionOf } from '../../../engine/admission/admission.ts';
+import type { Sessions } from '../../../engine/session/sessions.ts';
 import { browserCookie } from '../../../http/browser-cookie.ts';
 import { AuthError } from '../../../http/errors.ts';
 import { isAdministratorId } from '../../../records/administrators.ts';

@@ -1,6 +1,6 @@
 // /account/sessions: the user's sessions.
 import { type FormatTime, timesOf } from '../../../capabilities/pages/times.ts';
-import type { SessionDirectory, SessionView } from '../../../engine/session-directory.ts';
+import type { SessionDirectory, SessionView } from '../../../engine/session/session-directory.ts';
 import { formFields } from '../../../http/body.ts';
 import type { RouteDeclarations } from '../../../http/router.ts';
 import { ACCOUNT } from './callbacks.ts';

@@ -3,8 +3,8 @@
 
 import type { Logger } from 'pino';
 import { z } from 'zod';
-import type { ReadSubjectToken } from '../../../engine/subject-tokens.ts';
-import type { GrantAnswer, GrantDeclaration, GrantRequest } from '../../../engine/tokens.ts';
+import type { ReadSubjectToken } from '../../../engine/token/subject-tokens.ts';
+import type { GrantAnswer, GrantDeclaration, GrantRequest } from '../../../engine/token/tokens.ts';
 import { requiredField } from '../../../http/body.ts';
 import { AuthError } from '../../../http/errors.ts';
 import { optional, required } from '../../../http/parameter-schemas.ts';

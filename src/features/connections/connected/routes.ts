@@ -1,6 +1,6 @@
 // The browser of a user who connects an account: to the provider, and back to the application.
 import type { Context } from 'koa';
-import type { Sessions } from '../../../engine/sessions.ts';
+import type { Sessions } from '../../../engine/session/sessions.ts';
 import { AuthError, linkExpired } from '../../../http/errors.ts';
 import { PAGE, type RouteDeclarations } from '../../../http/router.ts';
 import { upstreamFault, withQuery } from '../redirect.ts';

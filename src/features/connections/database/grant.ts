@@ -1,6 +1,6 @@
 // The password grants (RFC 6749 §4.3): the tenant's default directory, or a named realm.
 import { z } from 'zod';
-import type { GrantDeclaration, GrantedLogin, GrantRequest } from '../../../engine/tokens.ts';
+import type { GrantDeclaration, GrantedLogin, GrantRequest } from '../../../engine/token/tokens.ts';
 import { requiredField } from '../../../http/body.ts';
 import { AuthError } from '../../../http/errors.ts';
 import { required } from '../../../http/parameter-schemas.ts';

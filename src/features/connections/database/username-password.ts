@@ -2,8 +2,12 @@
 // a login ticket, and submits it. The user is logged in only when the form is submitted.
 import type { Context } from 'koa';
 import type { LoginTickets } from '../../../capabilities/protection/login-tickets.ts';
-import { interactionPath, requestExpired, type WaitingRequest } from '../../../engine/pending-interaction.ts';
-import { uidOfState, waitingState } from '../../../engine/restarted-request.ts';
+import {
+  interactionPath,
+  requestExpired,
+  type WaitingRequest,
+} from '../../../engine/authorize/pending-interaction.ts';
+import { uidOfState, waitingState } from '../../../engine/authorize/restarted-request.ts';
 import { bodyTexts } from '../../../http/body.ts';
 import { nameBrowser } from '../../../http/browser-cookie.ts';
 import { AuthError } from '../../../http/errors.ts';

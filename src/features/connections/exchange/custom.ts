@@ -6,20 +6,20 @@ import type { Actor } from '../../../capabilities/actions/exchange-methods.ts';
 import { clientOf, userOf as factsOf, identityOf } from '../../../capabilities/actions/facts.ts';
 import { type Attempts, tryProof } from '../../../capabilities/protection/attempts.ts';
 import type { Challenges } from '../../../capabilities/protection/challenges.ts';
-import { apiOf, engineRequestOf, organizationEvent } from '../../../engine/action-event.ts';
-import { storeMetadata } from '../../../engine/action-metadata.ts';
-import { requestedAudience } from '../../../engine/audience.ts';
-import { setActor, setExchangeEvents } from '../../../engine/exchange-context.ts';
-import { findOrganization } from '../../../engine/organization-parameter.ts';
-import type { SecondFactor } from '../../../engine/second-factor.ts';
+import { setActor, setExchangeEvents } from '../../../engine/admission/exchange-context.ts';
+import { findOrganization } from '../../../engine/admission/organization-parameter.ts';
+import type { SecondFactor } from '../../../engine/admission/second-factor.ts';
+import { requestedAudience } from '../../../engine/base/requested-audience.ts';
+import { apiOf, engineRequestOf, organizationEvent } from '../../../engine/login/action-event.ts';
+import { storeMetadata } from '../../../engine/login/action-metadata.ts';
 import {
   issueTransferToken,
   refuseTransfer,
   transferAudienceOf,
   transferFrom,
-} from '../../../engine/session-transfer.ts';
-import { ACCESS_TOKEN, type ExchangeToken, ID_TOKEN } from '../../../engine/token-exchange.ts';
-import type { GrantAnswer, GrantRequest } from '../../../engine/tokens.ts';
+} from '../../../engine/session/session-transfer.ts';
+import { ACCESS_TOKEN, type ExchangeToken, ID_TOKEN } from '../../../engine/token/token-exchange.ts';
+import type { GrantAnswer, GrantRequest } from '../../../engine/token/tokens.ts';
 import { requiredField } from '../../../http/body.ts';
 import { AuthError } from '../../../http/errors.ts';
 import { scopeValues } from '../../../records/apis.ts';

@@ -4,8 +4,8 @@ import type {
   ExchangedAttributes,
   UserOfConnection,
 } from '../../../capabilities/actions/exchange-methods.ts';
-import { requestContextOf } from '../../../engine/action-event.ts';
-import type { GrantRequest } from '../../../engine/tokens.ts';
+import { requestContextOf } from '../../../engine/login/action-event.ts';
+import type { GrantRequest } from '../../../engine/token/tokens.ts';
 import { AuthError } from '../../../http/errors.ts';
 import type { Connection } from '../../../records/collections.ts';
 import { type StrategyName, strategyRecord } from '../../../records/connections.ts';

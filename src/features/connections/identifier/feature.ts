@@ -2,7 +2,7 @@
 // The answer depends on the domain alone, so it does not reveal whether there is an account.
 import type { Context } from 'koa';
 import { z } from 'zod';
-import { feature } from '../../../engine/feature.ts';
+import { feature } from '../../../engine/provider/feature.ts';
 import { formFields, requiredField, textField } from '../../../http/body.ts';
 import { AuthError, oauthShape } from '../../../http/errors.ts';
 import { optional, required } from '../../../http/parameter-schemas.ts';

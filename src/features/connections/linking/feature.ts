@@ -1,8 +1,8 @@
 // Account linking during a login: a user who logs in with a new identity may link it to the account they have already.
 
 import type { Context } from 'koa';
-import { feature } from '../../../engine/feature.ts';
-import { requestExpired } from '../../../engine/pending-interaction.ts';
+import { requestExpired } from '../../../engine/authorize/pending-interaction.ts';
+import { feature } from '../../../engine/provider/feature.ts';
 import { formFields } from '../../../http/body.ts';
 import { PAGE, type RouteDeclarations } from '../../../http/router.ts';
 import type { Events } from '../../../tenant/events.ts';

@@ -4,7 +4,7 @@
 import type { Context } from 'koa';
 import { requestOptions } from '../../../capabilities/webauthn/ceremonies.ts';
 import { customOrigin, ownRelyingParty } from '../../../capabilities/webauthn/relying-party.ts';
-import type { SecondFactor } from '../../../engine/second-factor.ts';
+import type { SecondFactor } from '../../../engine/admission/second-factor.ts';
 import type { Connection } from '../../../records/collections.ts';
 import { passkeyOptions } from '../../../records/database-options.ts';
 import type { Store } from '../../../store/contract.ts';

@@ -9,8 +9,8 @@ import {
   verifyRegistration,
 } from '../../../capabilities/webauthn/ceremonies.ts';
 import { customOrigin, ownRelyingParty } from '../../../capabilities/webauthn/relying-party.ts';
-import { feature } from '../../../engine/feature.ts';
-import { requestExpired } from '../../../engine/pending-interaction.ts';
+import { requestExpired } from '../../../engine/authorize/pending-interaction.ts';
+import { feature } from '../../../engine/provider/feature.ts';
 import { formFields } from '../../../http/body.ts';
 import { PAGE, type RouteDeclarations } from '../../../http/router.ts';
 import type { Limits } from '../../../records/limits.ts';

@@ -6,8 +6,8 @@ import {
   verifyRegistration,
 } from '../../../capabilities/webauthn/ceremonies.ts';
 import { relyingPartyFor } from '../../../capabilities/webauthn/relying-party.ts';
-import { requestContextOf } from '../../../engine/action-event.ts';
-import type { GrantDeclaration, GrantRequest } from '../../../engine/tokens.ts';
+import { requestContextOf } from '../../../engine/login/action-event.ts';
+import type { GrantDeclaration, GrantRequest } from '../../../engine/token/tokens.ts';
 import { requiredField } from '../../../http/body.ts';
 import { AuthError } from '../../../http/errors.ts';
 import { languagesOf } from '../../../http/languages.ts';

@@ -1,7 +1,7 @@
 // The passwordless grant (docs/wire/passwordless.md): a code exchanged at the token endpoint.
 import { z } from 'zod';
-import { requestContextOf } from '../../../engine/action-event.ts';
-import type { GrantDeclaration, GrantRequest } from '../../../engine/tokens.ts';
+import { requestContextOf } from '../../../engine/login/action-event.ts';
+import type { GrantDeclaration, GrantRequest } from '../../../engine/token/tokens.ts';
 import { requiredField } from '../../../http/body.ts';
 import { AuthError } from '../../../http/errors.ts';
 import { optional, required } from '../../../http/parameter-schemas.ts';

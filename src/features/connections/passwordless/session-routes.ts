@@ -1,7 +1,7 @@
 // POST /otp/challenge: a code by e-mail or SMS for a database connection (docs/wire/passwordless.md).
 import type { Context } from 'koa';
 import { z } from 'zod';
-import { grantTypeOf } from '../../../engine/tokens.ts';
+import { grantTypeOf } from '../../../engine/token/tokens.ts';
 import { AuthError } from '../../../http/errors.ts';
 import { languagesOf } from '../../../http/languages.ts';
 import { CLIENT_FIELDS, optional } from '../../../http/parameter-schemas.ts';

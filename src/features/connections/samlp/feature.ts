@@ -6,7 +6,7 @@ import { receive } from '../../../capabilities/saml-messages/bindings.ts';
 import { CONTENT_ALGORITHMS, KEY_ALGORITHMS } from '../../../capabilities/saml-messages/decryption.ts';
 import { BINDING, NAME_ID, NS } from '../../../capabilities/saml-messages/names.ts';
 import { badMessage, type Markup, xml } from '../../../capabilities/saml-messages/xml.ts';
-import { feature } from '../../../engine/feature.ts';
+import { feature } from '../../../engine/provider/feature.ts';
 import { AuthError } from '../../../http/errors.ts';
 import { optional } from '../../../http/parameter-schemas.ts';
 import type { RouteDeclarations } from '../../../http/router.ts';

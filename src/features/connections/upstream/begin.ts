@@ -1,7 +1,7 @@
 // Begins a login at an upstream provider for a waiting authorization request.
 import type { Context } from 'koa';
-import type { WaitingRequest } from '../../../engine/pending-interaction.ts';
-import { upstreamParameters } from '../../../engine/request-extensions.ts';
+import type { WaitingRequest } from '../../../engine/authorize/pending-interaction.ts';
+import { upstreamParameters } from '../../../engine/base/request-extensions.ts';
 import type { Connection } from '../../../records/collections.ts';
 import { epochSeconds } from '../../../runtime/clock.ts';
 import {

@@ -1,6 +1,6 @@
 // Redirects from the authorization endpoint directly to the provider of a request, without a login page
 // (docs/wire/authorize.md).
-import type { DirectRedirect } from '../../../engine/authorize.ts';
+import type { DirectRedirect } from '../../../engine/authorize/authorize.ts';
 import { AuthError } from '../../../http/errors.ts';
 import type { Config } from '../../../tenant/config.ts';
 import { directProvider } from '../resolve.ts';

@@ -2,9 +2,9 @@
 // own callbacks need not change. Only logins begun here can end there.
 
 import type { Challenges } from '../../../capabilities/protection/challenges.ts';
-import type { OwnCallback } from '../../../engine/own-callbacks.ts';
-import { addressesBelow } from '../../../engine/own-callbacks.ts';
-import { requestExpired } from '../../../engine/pending-interaction.ts';
+import { requestExpired } from '../../../engine/authorize/pending-interaction.ts';
+import type { OwnCallback } from '../../../engine/client/own-callbacks.ts';
+import { addressesBelow } from '../../../engine/client/own-callbacks.ts';
 import { AuthError } from '../../../http/errors.ts';
 import { CONSOLE_CLIENT } from '../../../records/administrators.ts';
 import type { Random } from '../../../runtime/secrets.ts';

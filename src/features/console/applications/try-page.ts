@@ -1,6 +1,6 @@
 // The page on which an application is tried.
 import type { Context } from 'koa';
-import type { TokenEndpoint } from '../../../engine/token-endpoint.ts';
+import type { TokenEndpoint } from '../../../engine/token/token-endpoint.ts';
 import { formFields } from '../../../http/body.ts';
 import { AuthError } from '../../../http/errors.ts';
 import type { Client } from '../../../records/collections.ts';

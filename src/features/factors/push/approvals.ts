@@ -5,7 +5,7 @@ import {
   answerBackchannelRequest,
   type WaitingBackchannelRequest,
   waitingBackchannelRequests,
-} from '../../../engine/backchannel-requests.ts';
+} from '../../../engine/base/backchannel-requests.ts';
 import { type Clock, epochSeconds } from '../../../runtime/clock.ts';
 import type { Config } from '../../../tenant/config.ts';
 import type { Users } from '../../../users/users.ts';

@@ -7,7 +7,7 @@ import type { Logger } from 'pino';
 import { z } from 'zod';
 import type { Views } from '../../../capabilities/pages/views.ts';
 import type { RateLimits } from '../../../capabilities/protection/rate-limit.ts';
-import { feature } from '../../../engine/feature.ts';
+import { feature } from '../../../engine/provider/feature.ts';
 import { bodyOf } from '../../../http/body.ts';
 import { AuthError, oauthShape } from '../../../http/errors.ts';
 import { required } from '../../../http/parameter-schemas.ts';

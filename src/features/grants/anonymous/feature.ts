@@ -4,10 +4,14 @@ import type { Context } from 'koa';
 import { z } from 'zod';
 import type { Challenges } from '../../../capabilities/protection/challenges.ts';
 import { signJwt } from '../../../capabilities/signing/jwt.ts';
-import { anonymousGrant } from '../../../engine/anonymous-access.ts';
-import { ANONYMOUS_TRANSFER, issueTransfer, TRANSFER_SECONDS } from '../../../engine/anonymous-transfer.ts';
-import { feature } from '../../../engine/feature.ts';
-import { ANONYMOUS } from '../../../engine/own-tokens.ts';
+import { ANONYMOUS } from '../../../engine/base/own-tokens.ts';
+import { feature } from '../../../engine/provider/feature.ts';
+import {
+  ANONYMOUS_TRANSFER,
+  issueTransfer,
+  TRANSFER_SECONDS,
+} from '../../../engine/session/anonymous-transfer.ts';
+import { anonymousGrant } from '../../../engine/token/anonymous-access.ts';
 import { AuthError, oauthShape } from '../../../http/errors.ts';
 import { CLIENT_FIELDS, optional, required } from '../../../http/parameter-schemas.ts';
 import { type RouteDeclarations, withBody } from '../../../http/router.ts';

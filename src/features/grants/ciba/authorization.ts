@@ -4,11 +4,14 @@ import { z } from 'zod';
 import type { Messages } from '../../../capabilities/delivery/messages.ts';
 import type { Challenges } from '../../../capabilities/protection/challenges.ts';
 import type { RateLimits } from '../../../capabilities/protection/rate-limit.ts';
-import { admissionError } from '../../../engine/admission.ts';
-import { requestedDetails } from '../../../engine/authorization-details.ts';
-import { type BackchannelParameters, backchannelParameters } from '../../../engine/backchannel-parameters.ts';
-import { BACKCHANNEL_INTERVAL, issueBackchannelRequest } from '../../../engine/backchannel-requests.ts';
-import { requestedOrganization } from '../../../engine/organization-parameter.ts';
+import { admissionError } from '../../../engine/admission/admission.ts';
+import { requestedOrganization } from '../../../engine/admission/organization-parameter.ts';
+import {
+  type BackchannelParameters,
+  backchannelParameters,
+} from '../../../engine/authorize/backchannel-parameters.ts';
+import { requestedDetails } from '../../../engine/base/authorization-details.ts';
+import { BACKCHANNEL_INTERVAL, issueBackchannelRequest } from '../../../engine/base/backchannel-requests.ts';
 import { bodyFields, requiredField } from '../../../http/body.ts';
 import { AuthError } from '../../../http/errors.ts';
 import { CLIENT_FIELDS, optional, required } from '../../../http/parameter-schemas.ts';

@@ -1,5 +1,5 @@
 // The callbacks of logins of users who approve at the page.
-import { addressesBelow, type OwnCallback } from '../../../engine/own-callbacks.ts';
+import { addressesBelow, type OwnCallback } from '../../../engine/client/own-callbacks.ts';
 
 /** The grant type (OpenID Connect CIBA Core 1.0 §10.1). */
 export const CIBA_GRANT = 'urn:openid:params:grant-type:ciba';

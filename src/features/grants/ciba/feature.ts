@@ -5,21 +5,20 @@ import type { Context } from 'koa';
 import { z } from 'zod';
 import type { Views } from '../../../capabilities/pages/views.ts';
 import type { Challenges } from '../../../capabilities/protection/challenges.ts';
-import { toResource } from '../../../engine/audience.ts';
+import { completedRequest } from '../../../engine/admission/second-factor.ts';
+import { requestExpired } from '../../../engine/authorize/pending-interaction.ts';
 import {
   answerBackchannelRequest,
   type BackchannelPollResult,
   pollBackchannelRequest,
   type WaitingBackchannelRequest,
   waitingBackchannelRequests,
-} from '../../../engine/backchannel-requests.ts';
-import { isOidcScope } from '../../../engine/claims.ts';
-import { feature } from '../../../engine/feature.ts';
-import { loginOfCode } from '../../../engine/own-codes.ts';
-import { requestExpired } from '../../../engine/pending-interaction.ts';
-import { completedRequest } from '../../../engine/second-factor.ts';
-import type { Sessions } from '../../../engine/sessions.ts';
-import type { GrantDeclaration } from '../../../engine/tokens.ts';
+} from '../../../engine/base/backchannel-requests.ts';
+import { isOidcScope, toResource } from '../../../engine/base/requested-audience.ts';
+import { feature } from '../../../engine/provider/feature.ts';
+import type { Sessions } from '../../../engine/session/sessions.ts';
+import { loginOfCode } from '../../../engine/token/own-codes.ts';
+import type { GrantDeclaration } from '../../../engine/token/tokens.ts';
 import { formFields, requiredField } from '../../../http/body.ts';
 import type { Csrf } from '../../../http/csrf.ts';
 import { AuthError, oauthShape } from '../../../http/errors.ts';

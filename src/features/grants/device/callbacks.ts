@@ -1,5 +1,5 @@
 // The callbacks of logins for a device.
-import { addressesBelow, type OwnCallback } from '../../../engine/own-callbacks.ts';
+import { addressesBelow, type OwnCallback } from '../../../engine/client/own-callbacks.ts';
 
 /** The grant type (RFC 8628 §3.4). */
 export const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';

@@ -1,6 +1,6 @@
 // `/device-credentials`: credentials on users' devices, which are registered public keys and refresh tokens.
 import { z } from 'zod';
-import type { RefreshTokenView } from '../../../engine/refresh-directory.ts';
+import type { RefreshTokenView } from '../../../engine/session/refresh-directory.ts';
 import type { ArtifactRecord } from '../../../records/engine.ts';
 import type { Frozen } from '../../../records/record.ts';
 import { sha256 } from '../../../runtime/secrets.ts';

@@ -1,6 +1,6 @@
 // `/refresh-tokens` and `/users/{id}/refresh-tokens`.
 import { z } from 'zod';
-import type { RefreshTokenView } from '../../../engine/refresh-directory.ts';
+import type { RefreshTokenView } from '../../../engine/session/refresh-directory.ts';
 import { accepted, type Call, callsWith, ok } from '../call.ts';
 import { fieldsQuery, selectFields } from '../fields.ts';
 import { arrayAnswer, arraySource, cursorQuery, listAnswer, mapped, pageQuery } from '../list.ts';

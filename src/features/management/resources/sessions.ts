@@ -1,7 +1,7 @@
 // `/sessions`, the sessions of a user, and revoking all access of a user.
 import { z } from 'zod';
-import type { RefreshTokenDirectory } from '../../../engine/refresh-directory.ts';
-import type { SessionDirectory, SessionView } from '../../../engine/session-directory.ts';
+import type { RefreshTokenDirectory } from '../../../engine/session/refresh-directory.ts';
+import type { SessionDirectory, SessionView } from '../../../engine/session/session-directory.ts';
 import type { AuthError } from '../../../http/errors.ts';
 import type { Store } from '../../../store/contract.ts';
 import { accepted, type Call, callsWith, ok } from '../call.ts';

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { mailOwners, recordLink, reportLink } from '../../../../capabilities/delivery/link-notice.ts';
 import type { Messages } from '../../../../capabilities/delivery/messages.ts';
-import type { IdTokenReaders } from '../../../../engine/sent-id-tokens.ts';
+import type { IdTokenReaders } from '../../../../engine/token/sent-id-tokens.ts';
 import { identityId } from '../../../../records/identities.ts';
 import { type Store, UniqueKeyError } from '../../../../store/contract.ts';
 import type { Events } from '../../../../tenant/events.ts';

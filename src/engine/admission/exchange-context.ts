@@ -1,0 +1,80 @@
+// What the tokens of a token exchange (RFC 8693) have beyond those of other grants. It is kept in the request's
+// context while the tokens are made.
+import type { Context } from 'koa';
+import type { KoaContextWithOIDC } from 'oidc-provider';
+import type { EventType } from '../../records/log-events.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { Transfer } from '../../users/login.ts';
+import { delegationEnd, transferOf } from './transferred-session.ts';
+
+/** Limits and claims of the tokens of an exchange. */
+export interface ExchangeLimits {
+  /**
+   * When the exchanged token expires, epoch seconds. The new ones expire then, too: otherwise exchanging again and
+   * again would never end.
+   */
+  endsAt: number;
+  /**
+   * The `sid` of the session of the exchanged token, where it has one. The new tokens end with that session, too.
+   */
+  sessionId?: string | undefined;
+  /** Who acts for the user (RFC 8693 §4.1). */
+  act?: Readonly<Record<string, unknown>> | undefined;
+}
+
+/** The log events of an exchange that are not those of its grant. */
+interface ExchangeEvents {
+  success: EventType;
+  failure: EventType;
+}
+
+/** Sets the log events of a request. */
+export function setExchangeEvents(ctx: Context, exchangeEvents: ExchangeEvents): void {
+  Object.assign(ctx.state, { exchangeEvents });
+}
+
+/** Returns the log events of a request; undefined when those of the grant apply. */
+export function exchangeEventsOf(ctx: Context | KoaContextWithOIDC): ExchangeEvents | undefined {
+  return (ctx.state as { exchangeEvents?: ExchangeEvents }).exchangeEvents;
+}
+
+/** Sets the limits and claims of a request's tokens. */
+export function setExchangeLimits(ctx: Context | KoaContextWithOIDC, exchanged: ExchangeLimits): void {
+  Object.assign(ctx.state, { exchanged });
+}
+
+/** Sets the actor that an action of the tenant has set for a login. */
+export function setActor(ctx: Context, actor: Readonly<Record<string, unknown>>): void {
+  Object.assign(ctx.state, { actor });
+}
+
+/** Returns the actor of a request (RFC 8693 §4.1), if there is one. */
+export function actorOf(ctx: KoaContextWithOIDC | undefined): Readonly<Record<string, unknown>> | undefined {
+  const { actor } = (ctx?.state ?? {}) as { actor?: Readonly<Record<string, unknown>> };
+  return actor ?? exchangeLimitsOf(ctx)?.act ?? delegationOf(ctx)?.act;
+}
+
+/** Returns the session transfer of the session in which a request's tokens are issued, if there is one. */
+function delegationOf(ctx: KoaContextWithOIDC | undefined): Transfer | undefined {
+  const { entities, session } = ctx?.oidc ?? {};
+  return transferOf(entities?.Grant) ?? transferOf(session);
+}
+
+/** Returns the limits and claims of a request's tokens; undefined when it is no exchange. */
+export function exchangeLimitsOf(ctx: KoaContextWithOIDC | undefined): ExchangeLimits | undefined {
+  return (ctx?.state as { exchanged?: ExchangeLimits } | undefined)?.exchanged;
+}
+
+/**
+ * Limits the lifetime of a new token to that of the exchanged one.
+ * @param clock the wall clock, by which tokens are dated.
+ * @param seconds the lifetime without a limit.
+ * @returns seconds.
+ */
+export function limitedLifetime(ctx: KoaContextWithOIDC | undefined, clock: Clock, seconds: number): number {
+  const endsAt = exchangeLimitsOf(ctx)?.endsAt ?? delegationEnd(delegationOf(ctx));
+  if (endsAt === undefined) return seconds;
+  // Rounded down, because the engine dates the token a moment later, which may be the next second. It accepts no
+  // lifetime of 0.
+  return Math.max(1, Math.min(seconds, endsAt - Math.ceil(clock() / 1000)));
+}

@@ -1,0 +1,117 @@
+// Lifetimes of tokens and sessions, in seconds, from the settings of tenant, API and application.
+import type { Client, Configuration, KoaContextWithOIDC, RefreshToken, Session } from 'oidc-provider';
+import { type Clock, epochSeconds } from '../../runtime/clock.ts';
+import type { Config } from '../../tenant/config.ts';
+import { applicationSettings } from '../client/applications.ts';
+import { type Bounds, boundsOf, remainingSeconds } from './bounds.ts';
+import { limitedLifetime } from './exchange-context.ts';
+import { transferOf } from './transferred-session.ts';
+
+const HOUR = 3600;
+const DAY = 24 * HOUR;
+/** "Does not expire": the engine needs a number. */
+const NEVER = 10 * 365 * DAY;
+
+/** Opaque access tokens from the token endpoint and from /authorize (docs/wire/token.md). */
+const OPAQUE_SECONDS = DAY;
+const OPAQUE_FRONT_CHANNEL_SECONDS = 2 * HOUR;
+
+/** How long a login page may stay open, seconds. */
+export const INTERACTION_SECONDS = HOUR;
+
+/**
+ * Returns the engine's `ttl` configuration.
+ * @param clock the wall clock, which dates sessions and token families. One that began in the future, because the
+ *   clock was set back since, has its whole lifetime left.
+ */
+export function lifetimes(config: Config, clock: Clock): NonNullable<Configuration['ttl']> {
+  return {
+    AccessToken: (ctx, token) => {
+      const opaqueSeconds = token.gty === 'implicit' ? OPAQUE_FRONT_CHANNEL_SECONDS : OPAQUE_SECONDS;
+      return limitedLifetime(ctx, clock, token.resourceServer?.accessTokenTTL ?? opaqueSeconds);
+    },
+    ClientCredentials: (_ctx, token) => token.resourceServer?.accessTokenTTL ?? OPAQUE_SECONDS,
+    AuthorizationCode: () => 60,
+    IdToken: (ctx, _token, client) =>
+      limitedLifetime(ctx, clock, applicationSettings(client).idTokenLifetime),
+    Interaction: () => INTERACTION_SECONDS,
+    Session: (_ctx, session) => sessionLifetime(config, clock, session),
+    Grant: (ctx, grant) =>
+      grant.getOIDCScope().split(' ').includes('offline_access') && ctx.oidc.client !== undefined
+        ? absoluteLifetime(ctx.oidc.client)
+        : 31 * DAY,
+    RefreshToken: (ctx, token, client) => refreshTokenLifetime(clock, token, client, replacedBounds(ctx)),
+  };
+}
+
+/** Whether an application's refresh tokens have an idle lifetime. */
+export function expiresByIdleness(client: Client): boolean {
+  const { refreshToken } = applicationSettings(client);
+  return refreshToken.expiration_type === 'expiring' && refreshToken.infinite_idle_token_lifetime !== true;
+}
+
+/**
+ * Returns the seconds left of a refresh token: its idle lifetime from now, within the absolute one.
+ * @param bounds the bounds to apply when they are not the token's own.
+ */
+export function refreshTokenLifetime(
+  clock: Clock,
+  token: RefreshToken,
+  client: Client,
+  bounds: Bounds = boundsOf(token),
+): number {
+  const now = epochSeconds(clock);
+  const left = Math.min(token.iiat ?? now, now) + absoluteLifetime(client) - now;
+  const idle = expiresByIdleness(client)
+    ? applicationSettings(client).refreshToken.idle_token_lifetime
+    : NEVER;
+  return Math.max(1, remainingSeconds(bounds, left, idle, now));
+}
+
+/** Returns the bounds of the refresh token that a request rotates. */
+function replacedBounds({ oidc }: KoaContextWithOIDC): Bounds | undefined {
+  const { RotatedRefreshToken: replaced } = oidc.entities as { RotatedRefreshToken?: object };
+  return replaced && boundsOf(replaced);
+}
+
+/**
+ * Returns the absolute lifetime of a family, seconds. It counts from the first token; rotations do not extend it.
+ */
+function absoluteLifetime(client: Client): number {
+  const { refreshToken } = applicationSettings(client);
+  const expires =
+    refreshToken.expiration_type === 'expiring' && refreshToken.infinite_token_lifetime !== true;
+  return expires ? refreshToken.token_lifetime : NEVER;
+}
+
+/** Returns the seconds left of a session: the idle lifetime from now, within the absolute one from the login. */
+export function sessionLifetime(config: Config, clock: Clock, session: Session): number {
+  const idle = config.settings().tenant.idle_session_lifetime * HOUR;
+  const now = epochSeconds(clock);
+  return Math.max(
+    1,
+    Math.floor(remainingSeconds(boundsOf(session), lifetimeLeft(config, now, session), idle, now)),
+  );
+}
+
+/** Whether a session is older than the tenant's present settings, or the bounds set by actions, allow. */
+export function isSessionExpired(config: Config, clock: Clock, session: { loginTs?: unknown }): boolean {
+  const { loginTs } = session;
+  if (typeof loginTs !== 'number') return false;
+  const sessionStart = { loginTs, transfer: transferOf(session) };
+  const now = epochSeconds(clock);
+  return (
+    remainingSeconds(
+      boundsOf(session),
+      lifetimeLeft(config, now, sessionStart),
+      Number.POSITIVE_INFINITY,
+      now,
+    ) <= 0
+  );
+}
+
+/** A transferred session counts from the transfer, because its login may be long ago. */
+function lifetimeLeft(config: Config, now: number, session: { loginTs?: number | undefined }): number {
+  const startedAt = transferOf(session)?.at ?? session.loginTs ?? now;
+  return Math.min(startedAt, now) + config.settings().tenant.session_lifetime * HOUR - now;
+}

@@ -1,0 +1,149 @@
+// Parameters of /authorize beyond the standard, translated for the engine (docs/wire/authorize.md): `response_type=token`,
+// `audience`, a missing scope, `offline_access` without consent prompt, parameters for upstream providers.
+import type { ParsedUrlQuery } from 'node:querystring';
+import { isTicket } from '../../capabilities/protection/challenges.ts';
+import { isCredentialName } from '../../http/request-log.ts';
+import { POPUP_MODE } from '../base/message-modes.ts';
+import {
+  EXTENSIONS_PARAMETER,
+  PLACEHOLDER_NONCE,
+  type RequestExtensions,
+} from '../base/request-extensions.ts';
+import { requestedApi, toResource } from '../base/requested-audience.ts';
+import type { ReceivedRequest } from './received-request.ts';
+import { responseParameters } from './request-object.ts';
+
+/** The scope when none is requested, as with the hosted service. */
+const DEFAULT_SCOPE = 'openid profile email';
+
+/** Parameters known here besides the engine's. Unknown ones are kept for upstream providers. */
+export const VENDOR_PARAMETERS = [
+  'audience',
+  'connection',
+  'organization',
+  'invitation',
+  'screen_hint',
+  'connection_scope',
+] as const;
+
+const ENGINE_PARAMETERS = [
+  'acr_values',
+  'authorization_details',
+  'claims',
+  'claims_locales',
+  'client_id',
+  'code_challenge',
+  'code_challenge_method',
+  'display',
+  'dpop_jkt',
+  'id_token_hint',
+  'login_hint',
+  'max_age',
+  'nonce',
+  'prompt',
+  'redirect_uri',
+  'registration',
+  'request',
+  'request_uri',
+  'resource',
+  'response_mode',
+  'response_type',
+  'scope',
+  'state',
+  'ui_locales',
+];
+
+/** The parameter of a session transfer token. */
+const TRANSFER_PARAMETER = 'session_transfer_token';
+
+/** Parameters that SDKs add for themselves; no endpoint has them. */
+const ADDED_BY_SDKS: ReadonlySet<string> = new Set(['auth0Client', 'owp', 'protocol', '_intstate']);
+
+const KNOWN = new Set<string>([...ENGINE_PARAMETERS, ...VENDOR_PARAMETERS]);
+const MAX_FORWARDED = 30;
+const MAX_FORWARDED_LENGTH = 1000;
+
+/**
+ * Translates an authorization request for the engine.
+ * @param ownParameters the parameters that endpoints of this server understand; they are not forwarded upstream.
+ * @param browser hash of the request's secret in its browser; a pushed request has none yet.
+ */
+export function normalizeRequest(
+  { parameters: query, refused, pushed, isSigned }: ReceivedRequest,
+  ownParameters: ReadonlySet<string>,
+  browser?: string,
+): ParsedUrlQuery {
+  const request: ParsedUrlQuery = {};
+  for (const [name, value] of Object.entries(query)) if (KNOWN.has(name)) request[name] = value;
+  Object.assign(request, responseParameters(request.request));
+  const api = requestedApi(request);
+  delete request.resource;
+  if ('identifier' in api && api.identifier !== undefined) request.resource = toResource(api.identifier);
+  // The engine refuses repeated parameters (RFC 6749 §3.1); only single values are changed here.
+  if (request.scope === undefined || request.scope === '') request.scope = DEFAULT_SCOPE;
+  if (query.owp === 'true' && request.response_mode === undefined) request.response_mode = POPUP_MODE;
+  const withoutNonce = normalizeResponseType(request);
+  const extensions: RequestExtensions = {
+    offline: scopes(request).includes('offline_access'),
+    withoutNonce,
+    upstream: upstreamParameters(query, ownParameters),
+    ...(browser !== undefined && { browser }),
+    ...(refused && { refused }),
+    ...(pushed !== undefined && { pushed }),
+    ...((isSigned || pushed !== undefined) && { isFixed: true }),
+    ...(typeof query.login_ticket === 'string' && { loginTicket: query.login_ticket }),
+    ...(isToken(query[TRANSFER_PARAMETER]) && { transferToken: query[TRANSFER_PARAMETER] }),
+    ...('fault' in api && { invalidTarget: api.fault }),
+  };
+  request[EXTENSIONS_PARAMETER] = JSON.stringify(extensions);
+  return request;
+}
+
+/**
+ * `token` alone also returns an ID token (docs/wire/authorize.md), for which the engine needs `openid` and a nonce.
+ * @returns whether the nonce is a placeholder.
+ */
+function normalizeResponseType(request: ParsedUrlQuery): boolean {
+  if (request.response_type === 'token') {
+    request.response_type = 'id_token token';
+    if (typeof request.scope === 'string' && !scopes(request).includes('openid')) {
+      request.scope = `openid ${request.scope}`;
+    }
+    if (request.nonce !== undefined && request.nonce !== '') return false;
+    request.nonce = PLACEHOLDER_NONCE;
+    return true;
+  }
+  const givesIdToken = single(request.response_type)?.split(' ').includes('id_token') === true;
+  // The engine would refuse a nonce without an ID token; it is harmless.
+  if (!givesIdToken && !scopes(request).includes('openid')) delete request.nonce;
+  return false;
+}
+
+const isToken = (value: unknown): value is string => typeof value === 'string' && isTicket(value);
+
+function single(value: string | string[] | undefined): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}
+
+function scopes(request: ParsedUrlQuery): string[] {
+  return typeof request.scope === 'string' ? request.scope.split(' ') : [];
+}
+
+/**
+ * Returns the parameters for an upstream provider: those that are neither ours nor a credential. They are stored with the
+ * waiting request and shown to a login page of the tenant, too.
+ */
+function upstreamParameters(
+  query: ParsedUrlQuery,
+  ownParameters: ReadonlySet<string>,
+): Record<string, string> {
+  const isForeign = (name: string) =>
+    !KNOWN.has(name) && !ownParameters.has(name) && !ADDED_BY_SDKS.has(name) && !isCredentialName(name);
+  const foreign = Object.entries(query).filter(
+    (entry): entry is [string, string] =>
+      isForeign(entry[0]) && entry[0] !== EXTENSIONS_PARAMETER && typeof entry[1] === 'string',
+  );
+  return Object.fromEntries(
+    foreign.filter(([, value]) => value.length <= MAX_FORWARDED_LENGTH).slice(0, MAX_FORWARDED),
+  );
+}

@@ -1,0 +1,207 @@
+// GET and POST /authorize, in front of the engine.
+import type { IncomingMessage } from 'node:http';
+import type { ParsedUrlQuery } from 'node:querystring';
+import type { Context } from 'koa';
+import type Provider from 'oidc-provider';
+import type { Challenges } from '../../capabilities/protection/challenges.ts';
+import { cspHash } from '../../http/application.ts';
+import { bodyOf } from '../../http/body.ts';
+import { newBrowserSecret } from '../../http/browser-cookie.ts';
+import { AuthError } from '../../http/errors.ts';
+import type { Random } from '../../runtime/secrets.ts';
+import { sha256 } from '../../runtime/secrets.ts';
+import type { EnterEngine } from '../base/entrance.ts';
+import { checkRequestSize } from '../base/request-size.ts';
+import { unsettledLogin } from '../login/browser-login.ts';
+import { withVisitor } from '../session/anonymous-transfer.ts';
+import type { Sessions } from '../session/sessions.ts';
+import type { GrantStorage } from '../token/grants.ts';
+import { normalizeRequest } from './authorization-parameters.ts';
+import { browserSecretOf, unbindBrowser } from './interaction-browser.ts';
+import { type Interactions, requestExpired, type WaitingRequest } from './pending-interaction.ts';
+import { type RequestReader, refusedRequest } from './received-request.ts';
+import { type RestartDependencies, restartedRequest } from './restarted-request.ts';
+
+export interface AuthorizationEndpoint {
+  /** `GET` and `POST /authorize`: a new request. */
+  request(ctx: Context): Promise<void>;
+  /** `GET /authorize/<uid>`: continues a request that waited for its user. */
+  resume(ctx: Context): Promise<void>;
+  /**
+   * Sends the browser back to the application with an error, in the response mode of the request, for a request
+   * that failed before the engine saw it.
+   * @param parameters those of the request.
+   */
+  refuse(ctx: Context, parameters: ParsedUrlQuery, refusal: Refusal): Promise<void>;
+}
+
+/** Checks a request before the engine sees it. @throws AuthError for a request that is refused. */
+export type CheckRequest = (query: Readonly<ParsedUrlQuery>) => Promise<void>;
+
+/**
+ * Returns the URL where the browser of a new waiting request goes instead of our login page: that of the provider
+ * that the request names (docs/wire/authorize.md).
+ * @returns undefined for our pages.
+ */
+export type DirectRedirect = (ctx: Context, request: WaitingRequest) => Promise<string | undefined>;
+
+/** The error that the application gets. */
+type Refusal = Pick<AuthError, 'error' | 'error_description'>;
+
+interface AuthorizationDependencies extends ResumeDependencies, RestartDependencies {
+  challenges: Pick<Challenges, 'issueTicket' | 'spendTicket'>;
+  directRedirect: DirectRedirect;
+  interactions: Pick<Interactions, 'findByLocation'>;
+  checkRequest: CheckRequest;
+  enter: EnterEngine;
+  grants: GrantStorage;
+  /** The parameters that endpoints of this server understand. */
+  ownParameters: ReadonlySet<string>;
+  random: Random;
+  requestReader: Pick<RequestReader, 'authorization'>;
+  /** The browser secrets of requests, by which the engine's interactions are bound to their browsers. */
+  browsers: WeakMap<IncomingMessage, string>;
+}
+
+/** Makes the endpoint, with the hosted service's status codes. */
+export function authorizationEndpoint({
+  checkRequest,
+  enter,
+  grants,
+  browsers,
+  interactions,
+  directRedirect,
+  ownParameters,
+  requestReader,
+  ...deps
+}: AuthorizationDependencies): AuthorizationEndpoint {
+  const answer = async (ctx: Context) => {
+    await enter(ctx);
+    await grants.waitUntilStored(ctx.req);
+    // The contract answers 302; the engine's 303 differs only for a POST that must not be repeated.
+    if (ctx.status === 303) ctx.status = 302;
+    if (ctx.response.is('html') && typeof ctx.body === 'string') secureEnginePage(ctx, ctx.body);
+  };
+  return {
+    request: async (ctx) => {
+      const received = ctx.method === 'POST' ? postedParameters(ctx) : ctx.query;
+      checkRequestSize(received);
+      // From here on a POST (OIDC Core §3.1.2.1) is handled as the GET that means the same.
+      ctx.method = 'GET';
+      const secret = newBrowserSecret(deps.random);
+      browsers.set(ctx.req, secret);
+      const browser = sha256(secret);
+      const resolved = await requestReader.authorization(ctx, received, browser);
+      checkRequestSize(resolved.parameters);
+      const request = await withVisitor(
+        deps,
+        normalizeRequest(resolved, ownParameters, browser),
+        resolved.parameters,
+      );
+      const restarted = await restartedRequest(deps, ctx, request);
+      ctx.query = restarted?.query ?? request;
+      await checkRequest(ctx.query);
+      // Last, so that a request that is refused leaves the one that waits.
+      await restarted?.replace();
+      await answer(ctx);
+      const waiting = await interactions.findByLocation(ctx, ctx.response.get('Location'));
+      const providerUrl = waiting && (await directRedirect(ctx, waiting));
+      if (providerUrl !== undefined) ctx.redirect(providerUrl);
+    },
+    refuse: async (ctx, parameters, { error, error_description: description }) => {
+      ctx.method = 'GET';
+      ctx.url = '/authorize';
+      ctx.query = normalizeRequest(refusedRequest(parameters, error, description), ownParameters);
+      await answer(ctx);
+    },
+    resume: async (ctx) => {
+      // The stored request continues; parameters sent along must not change it.
+      ctx.search = '';
+      const uid = String(ctx.params.uid);
+      browsers.set(ctx.req, await prepareResume(deps, ctx, uid));
+      await answer(ctx);
+      unbindBrowser(ctx, uid);
+    },
+  };
+}
+
+function postedParameters(ctx: Context): ParsedUrlQuery {
+  const fields: ParsedUrlQuery = {};
+  const body = bodyOf(ctx);
+  if (typeof body !== 'object' || body === null) return fields;
+  for (const [name, value] of Object.entries(body)) {
+    if (typeof value === 'string') fields[name] = value;
+    else if (Array.isArray(value) && value.every((one) => typeof one === 'string')) fields[name] = value;
+    // OIDC Core §3.1.2.1 knows form bodies only. Some clients send JSON, whose values may be other than strings.
+    else throw new AuthError(400, 'invalid_request', `Invalid parameter: ${name.slice(0, 100)}`);
+  }
+  return fields;
+}
+
+/**
+ * Content security policy of the engine's form_post page: its one inline script. Its form leads to the application's callback,
+ * and from there to wherever that redirects.
+ */
+function secureEnginePage(ctx: Context, html: string): void {
+  if (!html.includes('<form method="post" action="')) return;
+  ctx.status = 200;
+  ctx.set(
+    'Content-Security-Policy',
+    `default-src 'none'; script-src ${scriptHash(html)}; frame-ancestors 'none'; base-uri 'none'`,
+  );
+}
+
+function scriptHash(html: string): string {
+  const script = html.split('<script>')[1]?.split('</script>')[0] ?? '';
+  return cspHash(script);
+}
+
+// Continues a request that waited for its user: only in its own browser, and with the session that the browser has now, which
+// another tab may have changed.
+
+interface ResumeDependencies {
+  provider: Provider;
+  sessions: Pick<Sessions, 'current' | 'end'>;
+}
+
+/**
+ * Prepares the request for the engine.
+ * @returns the secret that the request has in this browser.
+ * @throws AuthError 400 when no such request waits in this browser.
+ */
+async function prepareResume(
+  { provider, sessions }: ResumeDependencies,
+  ctx: Context,
+  uid: string,
+): Promise<string> {
+  // The engine trusts this cookie, not the path.
+  if (ctx.cookies.get(provider.cookieName('resume')) !== uid) throw requestExpired();
+  const interaction = await provider.Interaction.find(uid);
+  const secret = interaction === undefined ? undefined : browserSecretOf(ctx, interaction);
+  if (interaction === undefined || secret === undefined) throw requestExpired();
+  await refuseFormerCallback(provider, interaction.params);
+  const current = await sessions.current(ctx);
+  const { session, result } = interaction;
+  const login = unsettledLogin(result);
+  const isOtherUser = login !== undefined && current !== undefined && current.userId !== login.userId;
+  const isOtherSession = session?.uid !== undefined && session.uid !== current?.sid;
+  if (isOtherUser || isOtherSession) {
+    // The session has changed: answers given in the old one without a login no longer count.
+    delete (interaction as { session?: unknown }).session;
+    if (login === undefined && result !== undefined && !('error' in result)) interaction.result = {};
+    await interaction.persist();
+  }
+  // Another user logs in at this browser. The engine would end the old session by its own logout form, which we do not
+  // serve.
+  if (isOtherUser) await sessions.end(current.sid, { reason: 'session-revoked', requestsStay: true });
+  return secret;
+}
+
+/** Refuses a redirect URI that was removed from the application since the request came. @throws AuthError 400 */
+async function refuseFormerCallback(
+  provider: Provider,
+  { client_id: clientId, redirect_uri: callback }: Readonly<Record<string, unknown>>,
+): Promise<void> {
+  const client = await provider.Client.find(String(clientId));
+  if (client?.redirectUriAllowed(String(callback)) !== true) throw requestExpired();
+}

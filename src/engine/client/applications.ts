@@ -1,0 +1,233 @@
+// Maps application records to the engine's client metadata (RFC 7591 §2).
+
+import type { AdapterPayload, JWK, ResponseType } from 'oidc-provider';
+import { authenticationMethod, credentialMethod } from '../../records/client-authentication.ts';
+import { type Credential, expiryOf, publicKeyOf } from '../../records/client-keys.ts';
+import { idTokenAlg, responseAlg } from '../../records/clients.ts';
+import type { Client } from '../../records/collections.ts';
+import { allowedGrants, clientFaults } from '../../records/compliance.ts';
+import { type Profile, profileOf } from '../../records/compliance-levels.ts';
+import type { Frozen } from '../../records/record.ts';
+import type { SessionTransfer } from '../../records/session-transfer.ts';
+import type { ClientRecord } from '../../records/tenant.ts';
+import { type CertificateRules, certificateAuthentication, certificateRules } from './certificate-rules.ts';
+import { clientEncryption } from './encryption.ts';
+import type { OwnCallbacks } from './own-callbacks.ts';
+
+/** The grant type of RFC 8693 §2.1. */
+export const TOKEN_EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange';
+
+/** The settings of an application that the engine's callbacks need, kept in the client's metadata. */
+export interface ApplicationSettings {
+  oidcConformant: boolean;
+  /** Undefined: the tenant's default. */
+  standardClaims: boolean | undefined;
+  firstParty: boolean;
+  appType: ClientRecord['app_type'];
+  /** Whether its `auth0-forwarded-for` header is trusted: it authenticates, and the tenant allows it. */
+  isForwardedAddressTrusted: boolean;
+  /** Whether it is a public application that runs at its user: its requests come from the user's address. */
+  runsOnUserDevice: boolean;
+  /** Whether it is a public client, which does not authenticate (RFC 6749 §2.1). */
+  isPublic: boolean;
+  /** The rules of its `compliance_level`; null for a level that this version does not know. */
+  profile: Profile | null | undefined;
+  /** The members of its own record that these rules forbid. */
+  profileFaults: readonly string[];
+  /** Whether all its access tokens must be bound to a key (DPoP or mutual TLS). */
+  requirePossession: boolean;
+  /** Seconds. */
+  idTokenLifetime: number;
+  refreshToken: Frozen<ClientRecord['refresh_token']>;
+  /** Whether users log in as members of an organization. */
+  organizationUsage: 'deny' | 'allow' | 'require';
+  /** Whether and how it takes and makes session transfers. */
+  sessionTransfer: Frozen<Partial<SessionTransfer>>;
+  /** When the user is asked for an organization, where one is required. */
+  organizationPrompt: 'no_prompt' | 'pre_login_prompt' | 'post_login_prompt';
+  /** Whether codes are only issued to our own requests on its behalf. */
+  isCodeInternalOnly: boolean;
+  /** The rules for its certificate, where it authenticates by mutual TLS. */
+  certificates: CertificateRules | undefined;
+  /** Whether the audience of its assertions is the issuer alone (FAPI 2.0 Security Profile §5.3.2.1). */
+  assertsToIssuer: boolean;
+}
+
+/** The metadata property of {@link ApplicationSettings}. */
+export const SETTINGS_PROPERTY = 'gatehouse';
+
+/**
+ * The metadata member for how an application learns that its user has approved (OpenID Connect CIBA Core 1.0 §4).
+ * The engine refuses an application with the CIBA grant that lacks it, though the grant is our own.
+ */
+export const DELIVERY_MODE_PROPERTY = 'backchannel_token_delivery_mode';
+
+/**
+ * An application's settings, from the engine's client or from any object that carries its metadata.
+ * @throws TypeError when the client was not made by {@link clientMetadata}.
+ */
+export function applicationSettings(client: object): ApplicationSettings {
+  const settings = (client as Record<string, unknown>)[SETTINGS_PROPERTY];
+  if (typeof settings !== 'object' || settings === null) throw new TypeError('not a client of this tenant');
+  return settings as ApplicationSettings;
+}
+
+const IMPLICIT_TYPES: ResponseType[] = ['id_token', 'id_token token'];
+const HYBRID_TYPES: ResponseType[] = ['code id_token', 'code token', 'code id_token token'];
+
+/** The response types of `/authorize`, as the engine spells them. */
+export const RESPONSE_TYPES: ResponseType[] = ['code', ...IMPLICIT_TYPES, ...HYBRID_TYPES];
+
+/**
+ * Returns the engine's metadata of an application.
+ * @param knownGrantTypes grant types of the token endpoint; others in the record are dropped.
+ * @param ownCallbacks the callbacks of logins that we ask for ourselves.
+ * @param now epoch milliseconds: keys that have expired are left out.
+ */
+export function clientMetadata(
+  client: Client,
+  knownGrantTypes: ReadonlySet<string>,
+  ownCallbacks: OwnCallbacks,
+  now: number,
+): AdapterPayload {
+  const allowed = allowedGrants(client, [...(client.grant_types ?? [])]);
+  const internalCallbacks = internalCallbacksOf(client, allowed, ownCallbacks);
+  const codeForUsOnly = internalCallbacks.length > 0 && !allowed.includes('authorization_code');
+  const grantTypes = codeForUsOnly ? [...allowed, 'authorization_code'] : allowed;
+  const redirectUris = [...client.callbacks, ...internalCallbacks];
+  const authenticationMetadata = authentication(client, now);
+  const encryption = clientEncryption(client);
+  const settings: ApplicationSettings = {
+    oidcConformant: client.oidc_conformant,
+    standardClaims: client.standard_claims,
+    firstParty: client.is_first_party,
+    appType: client.app_type,
+    isForwardedAddressTrusted:
+      client.is_token_endpoint_ip_header_trusted === true &&
+      authenticationMetadata.token_endpoint_auth_method !== 'none',
+    runsOnUserDevice:
+      (client.app_type === 'spa' || client.app_type === 'native') &&
+      authenticationMetadata.token_endpoint_auth_method === 'none',
+    isPublic: authenticationMetadata.token_endpoint_auth_method === 'none',
+    profile: profileOf(client),
+    profileFaults: clientFaults(client),
+    requirePossession: client.require_proof_of_possession === true,
+    idTokenLifetime: client.jwt_configuration.lifetime_in_seconds,
+    refreshToken: client.refresh_token,
+    organizationUsage: client.organization_usage ?? 'deny',
+    sessionTransfer: client.session_transfer ?? {},
+    organizationPrompt: client.organization_require_behavior ?? 'no_prompt',
+    isCodeInternalOnly: codeForUsOnly,
+    certificates: certificateRules(client, now),
+    assertsToIssuer: profileOf(client)?.standards.includes('fapi2') === true,
+  };
+  return {
+    client_id: client.client_id,
+    client_name: client.name,
+    application_type: 'web',
+    redirect_uris: redirectUris,
+    response_types: redirectUris.length > 0 ? responseTypes(grantTypes) : [],
+    grant_types: allowedGrants(client, impliedGrants(client, grantTypes, knownGrantTypes)).filter(
+      (type) =>
+        (type === 'implicit' || knownGrantTypes.has(type)) &&
+        // client_credentials is only for applications that authenticate (RFC 6749 §4.4).
+        (type !== 'client_credentials' || authenticationMetadata.token_endpoint_auth_method !== 'none'),
+    ),
+    id_token_signed_response_alg: idTokenAlg(client),
+    authorization_signed_response_alg: responseAlg(client),
+    ...authenticationMetadata,
+    ...encryption.metadata,
+    ...(encryption.keys.length > 0 && {
+      jwks: { keys: [...(authenticationMetadata.jwks?.keys ?? []), ...encryption.keys] },
+    }),
+    [DELIVERY_MODE_PROPERTY]: 'poll',
+    [SETTINGS_PROPERTY]: settings,
+  } as AdapterPayload;
+}
+
+/**
+ * Returns the callbacks of our own requests on the application's behalf. With a compliance level only those for
+ * grants that the level allows. The codes of these requests yield no tokens.
+ */
+function internalCallbacksOf(client: Client, allowed: string[], ownCallbacks: OwnCallbacks): string[] {
+  return ownCallbacks.of(
+    profileOf(client) === undefined ? client : { ...client, addons: {}, grant_types: allowed },
+  );
+}
+
+function responseTypes(grantTypes: readonly string[]): ResponseType[] {
+  const code = grantTypes.includes('authorization_code');
+  const implicit = grantTypes.includes('implicit');
+  return [
+    ...(code ? ['code' as const] : []),
+    ...(implicit ? IMPLICIT_TYPES : []),
+    ...(code && implicit ? HYBRID_TYPES : []),
+  ];
+}
+
+/**
+ * Adds the grants that other settings imply. `password` allows the password-realm grant too, because the hosted
+ * service has one switch for both. `native_social_login` and `token_exchange` are switches beside `grant_types`
+ * that allow token exchange.
+ */
+function impliedGrants(
+  { native_social_login: native, token_exchange: exchange }: Client,
+  grantTypes: readonly string[],
+  known: ReadonlySet<string>,
+): string[] {
+  const isNative = Object.values(native ?? {}).some((one) => isEnabled(one));
+  const byPassword = grantTypes.includes('password')
+    ? [...known].filter((type) => type.endsWith('/oauth/grant-type/password-realm'))
+    : [];
+  const isExchanging = isNative || (exchange?.allow_any_profile_of_type ?? []).length > 0;
+  return [...new Set([...grantTypes, ...byPassword, ...(isExchanging ? [TOKEN_EXCHANGE] : [])])];
+}
+
+function isEnabled(setting: unknown): boolean {
+  return typeof setting === 'object' && setting !== null && 'enabled' in setting && setting.enabled === true;
+}
+
+/**
+ * Returns when the next key of the application expires, which changes its metadata; epoch milliseconds, infinite
+ * when no key expires.
+ */
+export function metadataExpiry(client: Client, now: number): number {
+  return Math.min(
+    ...credentialsOf(client)
+      .map(expiryOf)
+      .filter((at) => at > now),
+  );
+}
+
+function authentication(client: Client, now: number): AdapterPayload {
+  const method = authenticationMethod(client);
+  const hmac = idTokenAlg(client) === 'HS256' && client.client_secret !== undefined;
+  const secret = hmac ? { client_secret: client.client_secret } : {};
+  switch (method) {
+    case 'private_key_jwt': {
+      const all = client.client_authentication_methods?.private_key_jwt?.credentials ?? [];
+      const keys = all.filter((key) => expiryOf(key) > now);
+      return { ...secret, token_endpoint_auth_method: method, jwks: { keys: keys.map(publicJwk) } };
+    }
+    case 'tls_client_auth':
+    case 'self_signed_tls_client_auth':
+      return { ...secret, ...certificateAuthentication };
+    case 'none':
+      return { ...secret, token_endpoint_auth_method: method };
+    default:
+      // Without a secret the engine refuses the client, so that it cannot become public by accident.
+      return { token_endpoint_auth_method: method, client_secret: client.client_secret };
+  }
+}
+
+/** Returns the credentials that the application authenticates with. */
+function credentialsOf(client: Client): readonly { readonly expires_at?: string | undefined }[] {
+  const method = credentialMethod(client);
+  return (method && client.client_authentication_methods?.[method]?.credentials) ?? [];
+}
+
+function publicJwk(credential: Credential): JWK {
+  const kid = credential.kid ?? credential.jwk?.kid;
+  const key = publicKeyOf(credential).export({ format: 'jwk' });
+  return { ...(key as JWK), ...(typeof kid === 'string' && { kid }), alg: credential.alg, use: 'sig' };
+}

@@ -1,0 +1,335 @@
+// The actions of `post-login`. They run whenever an application is about to get tokens for a user: before an
+// authorization request is answered (also from an open session), before a token request is, and at each refresh.
+import { errors, type KoaContextWithOIDC, type Session } from 'oidc-provider';
+import type { ActionOutcome } from '../../capabilities/actions/commands.ts';
+import type { ActionRun, Progress } from '../../capabilities/actions/progress.ts';
+import { CONSOLE_CLIENT } from '../../records/administrators.ts';
+import { methodsOfFirstFactor } from '../../users/login.ts';
+import { isUnattended } from '../../users/user-acts.ts';
+import { loginRequirements } from '../admission/login-requirements.ts';
+import type { SecondFactor } from '../admission/second-factor.ts';
+import type { OwnCallbacks } from '../client/own-callbacks.ts';
+import { credentialVersionOf, factorsOf, presenceOf, providerSessionOf } from '../session/user-session.ts';
+import type { ActionClaims } from './action-claims.ts';
+import { applyToRefreshToken, applyToSession } from './action-effects.ts';
+import { loginOfGrant, loginOfSession } from './action-logins.ts';
+import { storeMetadata } from './action-metadata.ts';
+import type { ActionLogin } from './login-event.ts';
+import { aboutOf, claimsIn, type LoginRunDependencies, runForLogin, TRIGGER } from './login-runs.ts';
+import { type PrimaryUser, verifyPrimaryUser, verifyStillPrimary } from './primary-user.ts';
+import { type PrimaryLogin, resumedActions, type WaitingActions } from './waiting-actions.ts';
+
+export interface LoginActions {
+  /**
+   * Runs the actions for an authorization request that is about to be answered; once per request, however often it
+   * is called.
+   * @returns what the user has to do first, if anything.
+   * @throws errors.CustomOIDCProviderError, for the application, when an action denies the login or fails.
+   */
+  atAuthorization(ctx: KoaContextWithOIDC): Promise<ActionStep | undefined>;
+  /**
+   * Runs the actions for a token request.
+   * @returns whether the login lacks a second factor, the user that an action has put in place of this one, and a
+   *   function that stores the metadata that actions set, for when the login is admitted.
+   * @throws errors.CustomOIDCProviderError as above.
+   */
+  atToken(
+    ctx: KoaContextWithOIDC,
+    login: Omit<ActionLogin, 'identities'>,
+  ): Promise<{ lacksFactor: boolean; primary?: PrimaryUser | undefined; storeMetadata(): Promise<void> }>;
+  /**
+   * Runs the actions for a refresh, before its token is used up.
+   * @throws errors.CustomOIDCProviderError as above.
+   */
+  atRefresh(ctx: KoaContextWithOIDC): Promise<void>;
+  /** Returns the claims that actions have set for a login: in this request, or stored with its grant. */
+  claimsOf(ctx: KoaContextWithOIDC | undefined): ActionClaims | undefined;
+}
+
+/** Makes the actions of one engine's logins. */
+export function loginActions(deps: StepDependencies): LoginActions {
+  const { actions } = deps;
+  const claims = new WeakMap<object, ActionClaims>();
+  const steps = new WeakMap<object, Promise<ActionStep | undefined>>();
+  const run: RunLogin = async (ctx, login, before) => {
+    const outcome = await runForLogin(deps, ctx, login, before);
+    const { redirect, factors, primaryUser } = outcome.login;
+    const isOther = primaryUser !== undefined && primaryUser !== login.user.id;
+    const primary = isOther ? await verifyPrimaryUser(deps, ctx, login, primaryUser) : undefined;
+    const amr = primary === undefined ? login.amr : methodsOfFirstFactor(login.amr);
+    const isDue = outcome.multifactor && !amr.includes('mfa');
+    const lacksFactor = factors !== undefined || (isDue && !(await isRemembered(deps, ctx, login, outcome)));
+    // The claims count only when all steps are done; until then actions continue, or run again.
+    const isDone =
+      !lacksFactor && redirect === undefined && (primary === undefined || login.session === undefined);
+    if (isDone) claims.set(ctx.oidc, claimsIn(actions, aboutOf(ctx, login), outcome));
+    const userId = primary?.userId ?? login.user.id;
+    const store = () =>
+      storeMetadata(deps, { trigger: TRIGGER, userId, about: aboutOf(ctx, login) }, outcome);
+    return { outcome, lacksFactor, primary, storeMetadata: store };
+  };
+  return {
+    claimsOf: (ctx) => ctx && (claims.get(ctx.oidc) ?? storedClaims(ctx)),
+    atAuthorization: async (ctx) => {
+      if (!runsActions(deps, ctx)) return checkStoredPrimary(deps, ctx);
+      const known = steps.get(ctx.oidc);
+      const step = known ?? nextActionStep(deps, ctx, run);
+      steps.set(ctx.oidc, step);
+      return step;
+    },
+    atToken: async (ctx, login) => {
+      if (!actions.isBound(TRIGGER)) return { lacksFactor: false, storeMetadata: async () => {} };
+      // Read before the actions run, because an action may link further identities.
+      const identities = await deps.users.identitiesOf(login.user.id);
+      return runWithoutPages(deps, ctx, { ...login, identities }, run);
+    },
+    atRefresh: async (ctx) => {
+      if (!actions.isBound(TRIGGER)) {
+        // Claims that were set by actions which are no longer bound are dropped.
+        claims.set(ctx.oidc, { idToken: {}, accessToken: {} });
+        return;
+      }
+      const login = await loginOfGrant(deps, ctx);
+      const { RefreshToken: token } = ctx.oidc.entities;
+      const result = login && (await runWithoutPages(deps, ctx, login, run));
+      // A refresh token belongs to its user for good. An account that is linked now counts at the next login.
+      if (result?.primary !== undefined)
+        throw new errors.CustomOIDCProviderError('access_denied', NO_OTHER_USER);
+      if (result?.lacksFactor === false && token !== undefined) {
+        await result.storeMetadata();
+        return applyToRefreshToken(deps, token, result.outcome);
+      }
+      throw new errors.CustomOIDCProviderError(deps.secondFactor.error, deps.secondFactor.description);
+    },
+  };
+}
+
+/** Returns the claims that are stored with the grant of a request. */
+function storedClaims({ oidc }: KoaContextWithOIDC): ActionClaims | undefined {
+  return (oidc.entities.Grant as { actions?: ActionClaims } | undefined)?.actions;
+}
+
+/** Checks the primary user that actions had set, for a request whose actions were all unbound while it waited. */
+async function checkStoredPrimary(deps: StepDependencies, ctx: KoaContextWithOIDC): Promise<undefined> {
+  const { primary } = resumedActions(ctx) ?? {};
+  if (primary !== undefined) await verifyStillPrimary(deps, primary);
+}
+
+/**
+ * Whether actions run for a login. Not for logins to the console: people who may edit actions must not decide who
+ * administers, nor see those logins.
+ */
+function runsActions({ actions }: StepDependencies, { oidc }: KoaContextWithOIDC): boolean {
+  return actions.isBound(TRIGGER) && oidc.client?.clientId !== CONSOLE_CLIENT;
+}
+
+/** Whether the actions accept a remembered browser in place of a second factor, and this browser is one. */
+async function isRemembered(
+  { secondFactor, users }: StepDependencies,
+  ctx: KoaContextWithOIDC,
+  { user, amr, sessionId }: ActionLogin,
+  { login: { mayRemember, primaryUser } }: ActionOutcome,
+): Promise<boolean> {
+  // There is no browser at the token endpoint, and another user has not chosen to be remembered.
+  if (mayRemember !== true || sessionId === undefined || primaryUser !== undefined) return false;
+  const credentialVersion = await users.credentialVersion(user.id);
+  return secondFactor.isRemembered(ctx, { userId: user.id, amr, credentialVersion });
+}
+
+const NO_OTHER_USER = 'An action names another user, and a refresh token is of its own.';
+const NO_PAGES = 'An action sends the user elsewhere, and this request has no browser that could go there.';
+
+async function runWithoutPages(
+  { actions }: StepDependencies,
+  ctx: KoaContextWithOIDC,
+  login: ActionLogin,
+  run: RunLogin,
+): ReturnType<RunLogin> {
+  const result = await run(ctx, login);
+  if (result.outcome.login.redirect === undefined) return result;
+  actions.recordRefusal(TRIGGER, 'redirect.sendUserTo: there is no browser', aboutOf(ctx, login));
+  throw new errors.CustomOIDCProviderError('access_denied', NO_PAGES);
+}
+
+// The steps that actions require of the user before an authorization request is answered.
+
+interface ActionStep {
+  step: 'factor' | 'redirect' | 'primary';
+  /** Stored with the waiting request. */
+  waiting: WaitingActions;
+}
+
+interface StepDependencies extends LoginRunDependencies {
+  ownCallbacks: Pick<OwnCallbacks, 'protocolOf'>;
+  secondFactor: Pick<
+    SecondFactor,
+    | 'isRequired'
+    | 'description'
+    | 'error'
+    | 'enrolledFactors'
+    | 'availabilityOf'
+    | 'includesFactor'
+    | 'isRemembered'
+  >;
+  /** The authentication context classes that mean a second factor. */
+  acrValues: readonly string[];
+  /** Random bytes for the ids of sessions. */
+  random(bytes: number): Buffer;
+}
+
+/** Runs the actions for a login. @param before the state of the run that waits, where one does. */
+type RunLogin = (
+  ctx: KoaContextWithOIDC,
+  login: ActionLogin,
+  before?: WaitingActions,
+) => Promise<{
+  outcome: ActionRun;
+  lacksFactor: boolean;
+  primary: PrimaryUser | undefined;
+  /** Stores the metadata that they set. */
+  storeMetadata(): Promise<void>;
+}>;
+
+const NO_FACTOR_AVAILABLE = 'A second factor is required, and the tenant has none that could be given.';
+const USER_REQUIRED = 'A second factor is to be enrolled, and the user has not logged in.';
+const FACTOR_UNAVAILABLE = 'A second factor is required that the user has not, or the tenant has not.';
+
+/**
+ * Runs the actions for an authorization request, up to the first step that the user has not done yet.
+ * @returns that step; undefined when the actions are done.
+ */
+async function nextActionStep(
+  deps: StepDependencies,
+  ctx: KoaContextWithOIDC,
+  run: RunLogin,
+): Promise<ActionStep | undefined> {
+  const login = await loginOfSession(deps, ctx);
+  if (login === undefined) return undefined;
+  const resumed = resumedActions(ctx);
+  if (resumed?.factors !== undefined && resumed.isGiven !== true) {
+    const waiting = { ...resumed, returned: undefined };
+    const step = await requireFactor(deps, ctx, login, { waiting, before: resumed });
+    if (step !== undefined) return step;
+  }
+  if (resumed?.primary !== undefined) await verifyStillPrimary(deps, resumed.primary);
+  const { outcome, lacksFactor, primary, storeMetadata } = await run(ctx, login, resumed);
+  const { redirect, factors } = outcome.login;
+  const waiting = { userId: login.user.id, sid: login.sessionId, progress: outcome.progress };
+  if (primary !== undefined) {
+    // This comes before any other step: the user who logged in may be deleted by now, with session and factors.
+    const hasNoStep = redirect === undefined && factors === undefined;
+    return loginAsPrimaryUser(deps, ctx, login, {
+      primary,
+      progress: hasNoStep ? outcome.progress : outcome.progressForPrimaryUser,
+    });
+  }
+  if (redirect !== undefined) return { step: 'redirect', waiting: { ...waiting, redirect } };
+  if (factors !== undefined)
+    return requireFactor(deps, ctx, login, { waiting: { ...waiting, factors }, before: resumed });
+  if (lacksFactor) {
+    if (await canGiveFactor(deps, ctx, login)) return { step: 'factor', waiting };
+    throw new errors.CustomOIDCProviderError('access_denied', NO_FACTOR_AVAILABLE);
+  }
+  await storeMetadata();
+  if (ctx.oidc.session !== undefined) await applyToSession(deps, ctx.oidc.session, outcome);
+  return undefined;
+}
+
+/**
+ * Asks for one of the factors that an action named.
+ * @param waiting the state to continue with when the factor was given.
+ * @param before the state that this run began with. When the user first has to give a factor that they have, the
+ *   same actions run again from it.
+ * @returns undefined when the user has meanwhile enrolled the factor that was to be enrolled.
+ * @throws errors.CustomOIDCProviderError when the user can give none.
+ */
+async function requireFactor(
+  { secondFactor }: StepDependencies,
+  { oidc }: KoaContextWithOIDC,
+  { user, amr, sessionId }: ActionLogin,
+  { waiting, before }: { waiting: WaitingActions; before: WaitingActions | undefined },
+): Promise<ActionStep | undefined> {
+  const { factors } = waiting;
+  // No factor of a user is added where nobody was there.
+  if (factors?.mode === 'enroll' && isUnattended({ presence: presenceOf(oidc.session ?? {}) }))
+    throw new errors.CustomOIDCProviderError('access_denied', USER_REQUIRED);
+  // A further factor may only be enrolled right after giving one: whoever holds an old session need not hold the
+  // factor.
+  const methods = oidc.result?.login === undefined ? methodsOfFirstFactor(amr) : amr;
+  const availability =
+    factors === undefined ? 'unavailable' : await secondFactor.availabilityOf(user, factors, methods);
+  if (availability === 'enrolled') return undefined;
+  if (availability === 'available') return { step: 'factor', waiting };
+  if (availability === 'unavailable')
+    throw new errors.CustomOIDCProviderError('access_denied', FACTOR_UNAVAILABLE);
+  const { progress, returned } = before ?? {};
+  return { step: 'factor', waiting: { userId: user.id, sid: sessionId, progress, returned } };
+}
+
+/**
+ * Lets the request continue as a login of the user that the identity was linked to, with the checks of every login.
+ * The session of the user who logged in ends.
+ */
+async function loginAsPrimaryUser(
+  { endSession, random }: StepDependencies,
+  { ip, oidc }: KoaContextWithOIDC,
+  { connection, amr, authTime = 0, session = {} }: ActionLogin,
+  {
+    primary: { userId, identities, credentialVersion },
+    progress,
+  }: { primary: PrimaryUser; progress: Progress | undefined },
+): Promise<ActionStep> {
+  const login: PrimaryLogin['login'] = {
+    userId,
+    connection,
+    amr: methodsOfFirstFactor(amr),
+    presence: presenceOf(session),
+    authTime,
+    ip,
+    credentialVersion,
+    providerSession: providerSessionOf(session),
+  };
+  const before = oidc.session as (Session & { uid: string }) | undefined;
+  if (before !== undefined) {
+    await endSession(before.uid);
+    // The browser continues in a new session, in which nobody is logged in yet.
+    for (const member of ['accountId', 'authorizations', 'bounds', 'methods'] as const)
+      Reflect.deleteProperty(before, member);
+    before.uid = random(16).toString('base64url');
+  }
+  const rest = progress && {
+    ...progress,
+    outcome: { ...progress.outcome, login: { ...progress.outcome.login } },
+  };
+  delete rest?.outcome.login.primaryUser;
+  return {
+    step: 'primary',
+    waiting: { userId, sid: undefined, progress: rest, primary: { login, identities } },
+  };
+}
+
+/**
+ * Whether the pages can ask the user for a second factor. Without this check a user who cannot give one would be
+ * sent to the login page again and again.
+ */
+async function canGiveFactor(
+  { secondFactor, acrValues }: StepDependencies,
+  ctx: KoaContextWithOIDC,
+  { user, clientId, amr }: ActionLogin,
+): Promise<boolean> {
+  const { session } = ctx.oidc;
+  const login = {
+    userId: user.id,
+    amr,
+    credentialVersion: credentialVersionOf(session ?? {}),
+    factors: factorsOf(session ?? {}),
+  };
+  const requirements = {
+    ...loginRequirements(ctx.oidc.params),
+    clientId,
+    acrValues,
+    browser: true,
+    ctx,
+  };
+  return secondFactor.isRequired(login, requirements);
+}

@@ -1,0 +1,243 @@
+import type { Context } from 'koa';
+import type { Configuration } from 'oidc-provider';
+import type { Logger } from 'pino';
+import type { Actions } from '../../capabilities/actions/actions.ts';
+import type { Challenges } from '../../capabilities/protection/challenges.ts';
+import type { LoginTickets } from '../../capabilities/protection/login-tickets.ts';
+import type { Signing } from '../../capabilities/signing/signing.ts';
+import type { ClientCertificates } from '../../capabilities/tls/client-certificates.ts';
+import { AuthError, isBusy } from '../../http/errors.ts';
+import { authenticationClasses } from '../../records/authentication-classes.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { Correlation } from '../../runtime/correlation.ts';
+import type { Measures } from '../../runtime/measures.ts';
+import type { Random } from '../../runtime/secrets.ts';
+import type { Store } from '../../store/contract.ts';
+import type { Config } from '../../tenant/config.ts';
+import type { Events } from '../../tenant/events.ts';
+import type { Users } from '../../users/users.ts';
+import { resourceIndicators } from '../admission/audience.ts';
+import { lifetimes } from '../admission/lifetimes.ts';
+import type { MachineOrganizations } from '../admission/machine-organizations.ts';
+import type { Organizations } from '../admission/organizations.ts';
+import type { SecondFactor } from '../admission/second-factor.ts';
+import type { CheckRequest, DirectRedirect } from '../authorize/authorize.ts';
+import { lastSteps } from '../authorize/last-steps.ts';
+import { type ConnectionFault, extraParameters, type UseTicket } from '../authorize/parameter-checks.ts';
+import { interactionPath } from '../authorize/pending-interaction.ts';
+import type { PushedRequests } from '../authorize/pushed-requests.ts';
+import { richAuthorizationRequests } from '../base/authorization-details.ts';
+import type { Commits } from '../base/commit.ts';
+import type { ErrorPage } from '../base/message-modes.ts';
+import type { ReadAhead } from '../base/read-ahead.ts';
+import { OIDC_SCOPES } from '../base/requested-audience.ts';
+import { refuseUnboundRefresh } from '../binding/certificate-binding.ts';
+import { dpopFeature, type ProofState } from '../binding/dpop.ts';
+import { mutualTls } from '../binding/mtls.ts';
+import { refuseUnboundToken } from '../binding/proof-of-possession.ts';
+import { accounts, claimsByScope, type VerifiedUsers } from '../claims/claims.ts';
+import type { CustomClaims } from '../claims/custom-claims.ts';
+import { preciseIssue, type TokenUsers } from '../claims/email-at-issue.ts';
+import { assertClaims } from '../claims/essential-claims.ts';
+import {
+  applicationSettings,
+  DELIVERY_MODE_PROPERTY,
+  RESPONSE_TYPES,
+  SETTINGS_PROPERTY,
+} from '../client/applications.ts';
+import type { ClientAssertions } from '../client/client-assertion.ts';
+import { engineProfile } from '../client/compliance.ts';
+import type { OwnCallbacks } from '../client/own-callbacks.ts';
+import type { BrowserLogins } from '../login/browser-login.ts';
+import type { LoginActions } from '../login/login-actions.ts';
+import { policy } from '../login/policy.ts';
+import type { LogoutChannels } from '../session/logout-channels.ts';
+import type { SessionTransfers } from '../session/session-transfer.ts';
+import type { TransferredSessions } from '../session/session-transfer-checks.ts';
+import { accessTokenFormat } from '../token/access-token.ts';
+import { loadGrant } from '../token/grants.ts';
+import { extendRefreshToken } from '../token/refresh.ts';
+import type { RefreshTargets } from '../token/refresh-targets.ts';
+import type { VendorGrant } from '../token/tokens.ts';
+import { createAdapter } from './adapter.ts';
+import { discoveryMembers } from './discovery.ts';
+import { ALGORITHMS, CLIENT_AUTHENTICATION, DISCOVERY, FEATURES, ROUTES } from './engine-features.ts';
+import { engineKeys } from './renewal.ts';
+
+export interface EngineDependencies {
+  /** The public origin; the issuer is it with a slash. */
+  settings: { baseUrl: string; issuer: string };
+  store: Store;
+  config: Config;
+  users: Users;
+  /** Never goes back; for durations. */
+  clock: Clock;
+  /** For dates in tokens. */
+  wallClock: Clock;
+  random: Random;
+  log: Logger;
+  challenges: Challenges;
+  events: Events;
+  /** Records which login a request belongs to, for the log. */
+  correlation: Pick<Correlation, 'setId' | 'id'>;
+  tickets: LoginTickets;
+  signing: Signing;
+  actions: Actions;
+  /** Grant types beyond the engine's. */
+  grants: VendorGrant[];
+  secondFactor: SecondFactor;
+  /** Authentication context classes that a request may ask for. */
+  acrValues: readonly string[];
+  errorPage: ErrorPage;
+  ownCallbacks: OwnCallbacks;
+  /** The parameters that endpoints of this server understand. */
+  ownParameters: ReadonlySet<string>;
+  checkRequest: CheckRequest;
+  directRedirect: DirectRedirect;
+  connectionFault: ConnectionFault;
+  /** The certificates that clients show. */
+  certificates: ClientCertificates;
+  /** How applications learn that a session has ended. */
+  logoutChannels: LogoutChannels;
+  measures?: Pick<Measures, 'tokensIssued'> | undefined;
+}
+
+/** Binds a waiting request to its browser, by a cookie. */
+export type BindInteraction = (ctx: Context, uid: string) => void;
+
+/** Returns the engine's configuration. */
+export function engineConfiguration(
+  deps: EngineDependencies & {
+    commits: Commits;
+    ahead: ReadAhead;
+    verifiedUsers: VerifiedUsers;
+    tokenUsers: TokenUsers;
+    loginActions: LoginActions;
+    organizations: Organizations;
+    machines: MachineOrganizations;
+    customClaims: CustomClaims;
+    targets: RefreshTargets;
+    transferred: TransferredSessions;
+    transfers: SessionTransfers;
+    pushedRequests: PushedRequests;
+    proofs: ProofState;
+    assertions: ClientAssertions;
+  },
+  grantTypes: () => ReadonlySet<string>,
+  useTicket: UseTicket,
+  bind: BindInteraction,
+  logins: BrowserLogins,
+): Configuration {
+  const { settings, config, wallClock } = deps;
+  const lacksFactorDescription = deps.secondFactor.description;
+  return {
+    adapter: createAdapter({ ...deps, grantTypes }),
+    jwks: engineKeys(deps.signing.sign, config.signingKeys()),
+    routes: ROUTES,
+    features: features(deps),
+    discovery: { ...DISCOVERY, ...discoveryMembers(settings.baseUrl) },
+    enableHttpPostMethods: false,
+    scopes: [...OIDC_SCOPES],
+    acrValues: [...deps.acrValues],
+    claims: claimsByScope,
+    responseTypes: RESPONSE_TYPES,
+    clientAuthMethods: [...CLIENT_AUTHENTICATION],
+    enabledJWA: ALGORITHMS,
+    assertJwtClientAuthClaimsAndHeader: deps.assertions.check,
+    extraTokenClaims: tokenClaims(deps),
+    // SDKs read the profile from the ID token (docs/decisions.md "User info").
+    conformIdTokenClaims: false,
+    allowOmittingSingleRegisteredRedirectUri: false,
+    extraParams: extraParameters(deps, deps.ownCallbacks, useTicket),
+    extraClientMetadata: { properties: [SETTINGS_PROPERTY, DELIVERY_MODE_PROPERTY] },
+    cookies: cookies(),
+    interactions: {
+      policy: policy({
+        ...deps,
+        ...logins,
+        lacksFactorDescription,
+        lastSteps: lastSteps({ ...deps, lacksFactorDescription }),
+      }),
+      url: (ctx, { uid }) => {
+        bind(ctx, uid);
+        return interactionPath(uid);
+      },
+    },
+    findAccount: logins.wrapFindAccount(accounts(deps)),
+    loadExistingGrant: loadGrant(deps, deps.ownCallbacks),
+    // A logout does not revoke an application's tokens, as with the hosted service.
+    expiresWithSession: () => false,
+    rotateRefreshToken: rotates(deps),
+    ttl: lifetimes(config, wallClock),
+    formats: { customizers: { jwt: accessTokenFormat({ ...deps, issuer: settings.issuer }) } },
+    // Our own CORS middleware answers.
+    clientBasedCORS: () => true,
+    renderError: renderErrorOn(deps.errorPage),
+  };
+}
+
+/** Checks every access token before it is issued, and adds the claims that belong to no API. */
+function tokenClaims(
+  deps: Pick<EngineDependencies, 'config' | 'clock'> & { tokenUsers: TokenUsers },
+): NonNullable<Configuration['extraTokenClaims']> {
+  return async (ctx, token) => {
+    await refuseUnboundToken(deps, ctx, token);
+    return preciseIssue(deps, ctx, token);
+  };
+}
+
+/** Shows the engine's errors on our error page. */
+function renderErrorOn(page: ErrorPage): NonNullable<Configuration['renderError']> {
+  return (ctx, { error, error_description: description = 'The request is invalid.' }, cause) => {
+    const shown = new AuthError(ctx.status, error, description, { cause });
+    if (isBusy(shown)) ctx.set('Retry-After', '1');
+    return page(ctx, shown);
+  };
+}
+
+function features(deps: Parameters<typeof engineConfiguration>[0]): Configuration['features'] {
+  return {
+    ...FEATURES,
+    dPoP: dpopFeature(deps, deps.proofs),
+    fapi: { enabled: true, profile: (ctx, client) => engineProfile(ctx, client, deps.ownCallbacks) },
+    mTLS: mutualTls(deps),
+    resourceIndicators: { enabled: true, ...resourceIndicators(deps) },
+    richAuthorizationRequests: richAuthorizationRequests(deps.config),
+    claimsParameter: {
+      enabled: true,
+      assertClaimsParameter: assertClaims(() => authenticationClasses(deps.config.settings().tenant)),
+    },
+  };
+}
+
+/** Whether a refresh rotates the refresh token. One that is not rotated has its idle lifetime renewed. */
+function rotates(deps: Parameters<typeof engineConfiguration>[0]): Configuration['rotateRefreshToken'] {
+  return async (ctx) => {
+    const { RefreshToken: token, Client: client } = ctx.oidc.entities;
+    if (token === undefined || client === undefined) return true;
+    deps.transfers.check(ctx);
+    await deps.targets.decide(ctx, client, token);
+    await deps.transferred.checkRefresh(ctx);
+    await refuseUnboundRefresh(deps, ctx, { client, token });
+    await deps.loginActions.atRefresh(ctx);
+    if (applicationSettings(client).refreshToken.rotation_type === 'rotating') return true;
+    await extendRefreshToken(deps, token, client);
+    return false;
+  };
+}
+
+/**
+ * SameSite `None`, because silent logins frame /authorize from the application's site. A forged cross-site request ends at
+ * a page that asks, or at the application's registered callback.
+ */
+function cookies(): Configuration['cookies'] {
+  return {
+    names: {
+      session: '__Host-gatehouse_session',
+      interaction: '__Secure-gatehouse_interaction',
+      resume: '__Secure-gatehouse_resume',
+    },
+    long: { httpOnly: true, secure: true, sameSite: 'none', signed: false, path: '/' },
+    short: { httpOnly: true, secure: true, sameSite: 'lax', signed: false },
+  };
+}

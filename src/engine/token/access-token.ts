@@ -1,0 +1,191 @@
+// The JWT access token of an API, in the API's dialect: the hosted service's, or RFC 9068 where it asks for that.
+import type { AccessToken, ClientCredentials, JWTStructured, KoaContextWithOIDC } from 'oidc-provider';
+import type { Actions } from '../../capabilities/actions/actions.ts';
+import { scopeValues } from '../../records/apis.ts';
+import type { ResourceServer as Api } from '../../records/collections.ts';
+import { sha256 } from '../../runtime/secrets.ts';
+import type { Config } from '../../tenant/config.ts';
+import { readPresence } from '../../users/login.ts';
+import type { Users } from '../../users/users.ts';
+import { actorOf, exchangeLimitsOf } from '../admission/exchange-context.ts';
+import type { MachineOrganizations } from '../admission/machine-organizations.ts';
+import { type Organizations, organizationOf } from '../admission/organizations.ts';
+import type { SecondFactor, TokenLogin } from '../admission/second-factor.ts';
+import { ISSUED_AT_MS } from '../base/ended-tokens.ts';
+import { toAudience } from '../base/requested-audience.ts';
+import type { CustomClaims } from '../claims/custom-claims.ts';
+import type { LoginActions } from '../login/login-actions.ts';
+import { machineClaims } from '../login/machine-actions.ts';
+import { credentialVersionOf } from '../session/user-session.ts';
+
+type Customizer = (
+  ctx: KoaContextWithOIDC | undefined,
+  token: AccessToken | ClientCredentials,
+  jwt: JWTStructured,
+) => Promise<void>;
+
+/** The audience of JWTs that `/userinfo` accepts. */
+export function userinfoAudience(issuer: string): string {
+  return `${issuer}userinfo`;
+}
+
+interface AccessTokenDependencies {
+  issuer: string;
+  actions: Actions;
+  loginActions: Pick<LoginActions, 'claimsOf'>;
+  config: Config;
+  users: Users;
+  organizations: Pick<Organizations, 'claims' | 'rolesOf'>;
+  machines: Pick<MachineOrganizations, 'of'>;
+  customClaims: CustomClaims;
+  secondFactor: Pick<SecondFactor, 'tokenClaims'>;
+}
+
+/** The engine's `formats.customizers.jwt`: rewrites its payload into the API's dialect. */
+export function accessTokenFormat({
+  issuer,
+  actions,
+  loginActions,
+  config,
+  users,
+  organizations,
+  machines,
+  secondFactor,
+  customClaims,
+}: AccessTokenDependencies): Customizer {
+  return async (ctx, token, jwt) => {
+    const { payload } = jwt;
+    const userId = 'accountId' in token ? token.accountId : undefined;
+    const requestedScope = typeof payload.scope === 'string' ? payload.scope : '';
+    const resource = token.resourceServer?.identifier();
+    const api = resource === undefined ? undefined : await config.resourceServer(toAudience(resource));
+    const rfc9068 = api?.token_dialect.startsWith('rfc9068') === true;
+    const client = payload.client_id;
+    const gty = grantType(token, userId);
+    const organization = userId === undefined ? machines.of(ctx?.req) : organizationOf(ctx);
+    const machine = { clientId: String(client), api, scope: requestedScope, organization };
+    const { claims: actionClaims, scope } =
+      userId !== undefined
+        ? { claims: loginActions.claimsOf(ctx)?.accessToken, scope: requestedScope }
+        : await machineTokenClaims({ actions, config }, ctx, token, machine);
+    jwt.header = { ...jwt.header, typ: rfc9068 ? 'at+jwt' : 'JWT' };
+    jwt.payload = {
+      // First, so that no declared claim replaces one of ours.
+      ...permittedClaims(api, {
+        ...(await customClaims.of({
+          to: 'access_token',
+          clientId: String(client),
+          userId,
+          organization,
+          audience: api?.identifier,
+        })),
+        ...actionClaims,
+      }),
+      iss: payload.iss,
+      sub: userId ?? `${String(client)}@clients`,
+      aud: scope.split(' ').includes('openid') ? [payload.aud, userinfoAudience(issuer)] : payload.aud,
+      iat: payload.iat,
+      exp: payload.exp,
+      ...(payload[ISSUED_AT_MS] === undefined ? {} : { [ISSUED_AT_MS]: payload[ISSUED_AT_MS] }),
+      ...(rfc9068 ? { client_id: client, jti: payload.jti } : { azp: client }),
+      ...(scope === '' ? {} : { scope }),
+      ...(gty === undefined ? {} : { gty }),
+      ...(api?.token_dialect.endsWith('_authz') === true
+        ? {
+            permissions: await permissions(users, userId, api.identifier, {
+              scope,
+              roles: userId === undefined ? [] : await organizations.rolesOf(organization, userId),
+            }),
+          }
+        : {}),
+      ...(organization === undefined ? {} : await organizations.claims(organization)),
+      ...(actorOf(ctx) === undefined ? {} : { act: actorOf(ctx) }),
+      ...(payload.cnf === undefined ? {} : { cnf: payload.cnf }),
+      ...(payload.authorization_details === undefined
+        ? {}
+        : { authorization_details: payload.authorization_details }),
+      ...(userId === undefined || api === undefined
+        ? {}
+        : await secondFactor.tokenClaims(api.identifier, loginOf(ctx, userId))),
+    };
+  };
+}
+
+/**
+ * Returns those of the tenant's claims that a token may have. In tokens for our own APIs, which read claims of
+ * their own, only claims that are named by a URL are allowed.
+ */
+function permittedClaims(api: Api | undefined, claims: Record<string, unknown>): Record<string, unknown> {
+  if (api?.is_system !== true) return claims;
+  return Object.fromEntries(Object.entries(claims).filter(([name]) => URL.canParse(name)));
+}
+
+/** Runs the actions for a client_credentials token. They may change its scope. */
+async function machineTokenClaims(
+  deps: Pick<AccessTokenDependencies, 'actions' | 'config'>,
+  ctx: KoaContextWithOIDC | undefined,
+  token: AccessToken | ClientCredentials,
+  {
+    api,
+    ...about
+  }: { clientId: string; api: Api | undefined; scope: string; organization: string | undefined },
+): ReturnType<typeof machineClaims> {
+  const allowed = scopeValues(token.resourceServer?.scope);
+  const isSystemApi = api?.is_system === true;
+  const outcome = await machineClaims(deps, ctx, {
+    ...about,
+    audience: api?.identifier,
+    allowed,
+    isSystemApi,
+  });
+  // The token response has the changed scope, too.
+  if (outcome.scope !== about.scope) Object.assign(token, { scope: outcome.scope || undefined });
+  return outcome;
+}
+
+/** Returns the login from which a grant was made. A grant of an older version only says who the user is. */
+function loginOf(ctx: KoaContextWithOIDC | undefined, userId: string): TokenLogin {
+  const grant: object = ctx?.oidc.entities.Grant ?? {};
+  const { amr = [], presence, factors, authTime, sessionUid, jti } = grant as StoredLogin;
+  return {
+    userId,
+    amr,
+    presence: readPresence(presence),
+    factors,
+    credentialVersion: credentialVersionOf(grant),
+    authTime,
+    sessionId: sessionUid ?? exchangeLimitsOf(ctx)?.sessionId,
+    grant: jti && sha256(`grant\n${jti}`),
+  };
+}
+
+/** The members of a grant that describe its login. */
+interface StoredLogin {
+  amr?: readonly string[];
+  /** Missing in grants of older releases. */
+  presence?: unknown;
+  factors?: string;
+  authTime?: number;
+  sessionUid?: string;
+  jti?: string;
+}
+
+/** `gty` of grants other than a browser login. */
+function grantType(token: AccessToken | ClientCredentials, userId: string | undefined): string | undefined {
+  if (userId === undefined) return 'client-credentials';
+  const gty = 'gty' in token && typeof token.gty === 'string' ? token.gty : '';
+  if (gty.endsWith('refresh_token')) return 'refresh_token';
+  return gty === 'authorization_code' || gty === 'implicit' || gty === '' ? undefined : gty;
+}
+
+/** A user's permissions, those of their roles included; for a client, the scopes of its client grant. */
+async function permissions(
+  users: Users,
+  userId: string | undefined,
+  identifier: string,
+  { scope, roles }: { scope: string; roles: readonly string[] },
+) {
+  if (userId === undefined) return scopeValues(scope);
+  const user = await users.get(userId);
+  return user === undefined ? [] : users.permissionsAt(user, identifier, roles);
+}

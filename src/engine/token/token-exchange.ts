@@ -1,0 +1,239 @@
+// Token exchange (RFC 8693) for tokens that we have issued: an application exchanges a token for another one of the
+// same user, for the same API, with the same scopes or fewer.
+import type { JWTPayload } from 'jose';
+import { AuthError } from '../../http/errors.ts';
+import { scopeValues } from '../../records/apis.ts';
+import { authenticationMethod } from '../../records/client-authentication.ts';
+import type { Client } from '../../records/collections.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { Config } from '../../tenant/config.ts';
+import { primaryIdentity } from '../../users/changes.ts';
+import type { Login } from '../../users/login.ts';
+import type { Users } from '../../users/users.ts';
+import type { Organizations } from '../admission/organizations.ts';
+import { completedRequest } from '../admission/second-factor.ts';
+import { isTokenEnded, sessionOfToken } from '../base/ended-tokens.ts';
+import { readOwnToken } from '../base/own-tokens.ts';
+import type { PublishedKeys } from '../base/published-keys.ts';
+import { OIDC_SCOPES, toResource } from '../base/requested-audience.ts';
+import { TOKEN_EXCHANGE } from '../client/applications.ts';
+import { transferAudienceOf } from '../session/session-transfer.ts';
+import type { IdTokenReaders } from './sent-id-tokens.ts';
+import type { GrantAnswer, GrantedLogin, GrantRequest } from './tokens.ts';
+
+/** RFC 8693 §3. */
+const TYPE = 'urn:ietf:params:oauth:token-type:';
+export const ID_TOKEN = `${TYPE}id_token`;
+export const ACCESS_TOKEN = `${TYPE}access_token`;
+
+export interface ExchangeDependencies {
+  issuer: string;
+  keys: PublishedKeys;
+  config: Config;
+  users: Users;
+  /** The clock that `exp` of tokens is compared with. */
+  wallClock: Clock;
+  readIdTokenSubject: IdTokenReaders['readIdTokenSubject'];
+  /** @see Sessions.isOpen */
+  isOpen(sid: string): Promise<boolean>;
+  /** @see Organizations.isMember */
+  isMember: Organizations['isMember'];
+}
+
+/** A verified token: its user, and what it may be exchanged for. */
+interface Subject {
+  userId: string;
+  /** The API; undefined for an ID token. */
+  audience: string | undefined;
+  scopes: readonly string[];
+  amr: readonly string[];
+  organization: string | undefined;
+  claims: JWTPayload;
+}
+
+/**
+ * Exchanges a token.
+ * @returns undefined for a subject token of another type, and for an application without the grant.
+ * @throws AuthError 400 `invalid_request` for a token that is not valid or not the application's, `invalid_target`
+ *   and `invalid_scope` for an API or a scope that the token does not have, 403 `unauthorized_client` for a public
+ *   client.
+ */
+export type ExchangeToken = (request: GrantRequest) => Promise<GrantedLogin | GrantAnswer | undefined>;
+
+/** Makes the exchange of a tenant's own tokens. */
+export function tokenExchange(deps: ExchangeDependencies): ExchangeToken {
+  return async ({ clientId, params, ip, ctx }) => {
+    const { subject_token_type: type = '', subject_token: token = '' } = params;
+    if (type !== ID_TOKEN && type !== ACCESS_TOKEN) return undefined;
+    // A session may only be transferred for a token that an action has checked: the action says who acts for the
+    // user.
+    if (transferAudienceOf(ctx) !== undefined)
+      throw new AuthError(
+        400,
+        'invalid_request',
+        'A session is handed over for a token that an action judges.',
+      );
+    const client = await deps.config.client(clientId);
+    // An application that may use this grant only for native social logins does not have it in `grant_types`.
+    if (client?.grant_types?.includes(TOKEN_EXCHANGE) !== true) return undefined;
+    checkRequest(client, params.requested_token_type);
+    const subject = await subjectOf(deps, clientId, type, token);
+    const act = await actorOf(deps, clientId, params, subject);
+    const scope = scopeOf(subject, params.scope);
+    const login: Login = {
+      userId: subject.userId,
+      connection: primaryIdentity(await deps.users.identitiesOf(subject.userId))?.connection ?? '',
+      amr: subject.amr,
+      presence: 'absent',
+      authTime: Number(subject.claims.auth_time ?? subject.claims.iat),
+      ip,
+      credentialVersion: await deps.users.credentialVersion(subject.userId),
+    };
+    const resource = resourceOf(deps, subject, params.resource);
+    return {
+      login,
+      completes: completedRequest(TOKEN_EXCHANGE, login, {
+        scope,
+        resource,
+        organization: subject.organization,
+      }),
+      exchangeLimits: { endsAt: Number(subject.claims.exp), sessionId: sessionOfToken(subject.claims), act },
+      extra: { issued_token_type: ACCESS_TOKEN },
+    };
+  };
+}
+
+/**
+ * Checks the application and the requested token type.
+ * @throws AuthError 403 for a public client, and 400 for another type than an access token.
+ */
+function checkRequest(client: Client, requested: string | undefined): void {
+  if (authenticationMethod(client) === 'none')
+    throw new AuthError(
+      403,
+      'unauthorized_client',
+      `Grant type '${TOKEN_EXCHANGE}' not allowed for the client.`,
+    );
+  if (requested !== undefined && requested !== ACCESS_TOKEN)
+    throw new AuthError(400, 'invalid_request', 'The requested_token_type is not supported.');
+}
+
+/**
+ * Verifies a subject token and returns what it says.
+ * @throws AuthError 400 `invalid_request` when it is not valid, or was not issued to the application.
+ */
+export async function subjectOf(
+  deps: ExchangeDependencies,
+  clientId: string,
+  type: string,
+  token: string,
+): Promise<Subject> {
+  const found =
+    type === ID_TOKEN
+      ? await subjectOfIdToken(deps, clientId, token)
+      : await subjectOfAccessToken(deps, clientId, token);
+  const user = found && (await deps.users.get(found.userId));
+  if (found === undefined || user === undefined || (await isTokenEnded(deps, user, found.claims)))
+    throw invalidTokenError();
+  return found;
+}
+
+const invalidTokenError = (which = 'subject_token') =>
+  new AuthError(400, 'invalid_request', `The ${which} is not good for this client.`);
+
+/** Verifies an ID token: it was issued to the application itself, and its session has not ended. */
+async function subjectOfIdToken(
+  deps: ExchangeDependencies,
+  clientId: string,
+  token: string,
+): Promise<Subject | undefined> {
+  const subject = await deps.readIdTokenSubject(token);
+  if (subject === undefined || subject.client.client_id !== clientId) return undefined;
+  const { claims, user } = subject;
+  const amr = Array.isArray(claims.amr) ? claims.amr.map(String) : [];
+  const organization = typeof claims.org_id === 'string' ? claims.org_id : undefined;
+  const scopes = OIDC_SCOPES.filter((scope) => scope !== 'offline_access');
+  return { userId: user.id, audience: undefined, scopes, amr, organization, claims };
+}
+
+/** Verifies a user's access token for an API: it was issued to the application, or the application is that API. */
+async function subjectOfAccessToken(
+  { issuer, keys, config, wallClock }: ExchangeDependencies,
+  clientId: string,
+  token: string,
+): Promise<Subject | undefined> {
+  const claims = await readOwnToken({ issuer, keys, clock: wallClock }, token);
+  // A sender-constrained token needs a proof with its key, which a request that only quotes the token does not
+  // have.
+  if (claims === undefined || claims.gty === 'client-credentials' || claims.cnf !== undefined)
+    return undefined;
+  const authorizedParty = claims.azp ?? claims.client_id;
+  const audience = [claims.aud ?? []].flat().find((one) => one !== `${issuer}userinfo`);
+  if (typeof authorizedParty !== 'string' || audience === undefined || claims.sub === undefined)
+    return undefined;
+  const client = await config.client(clientId);
+  if ((await config.resourceServer(audience)) === undefined || client === undefined) return undefined;
+  // Tokens of an application end when the application is deleted.
+  if ((await config.client(authorizedParty)) === undefined) return undefined;
+  if (authorizedParty !== clientId && !isOfApi(client, audience)) return undefined;
+  const organization = typeof claims.org_id === 'string' ? claims.org_id : undefined;
+  const scopes = String(claims.scope ?? '').split(' ');
+  return { userId: claims.sub, audience, scopes, amr: [], organization, claims };
+}
+
+function isOfApi({ app_type, resource_server_identifier }: Client, audience: string): boolean {
+  return app_type === 'resource_server' && resource_server_identifier === audience;
+}
+
+/**
+ * Returns the `act` claim (RFC 8693 §4.1) for an actor token, which has to be issued to the application itself. An
+ * actor that the subject token already names is nested in it.
+ */
+async function actorOf(
+  deps: ExchangeDependencies,
+  clientId: string,
+  { actor_token: token, actor_token_type: type }: GrantRequest['params'],
+  { claims }: Subject,
+): Promise<Readonly<Record<string, unknown>> | undefined> {
+  const before = claims.act === undefined ? {} : { act: claims.act };
+  if (token === undefined && type === undefined) return claims.act as Record<string, unknown> | undefined;
+  if (token === undefined || (type !== ID_TOKEN && type !== ACCESS_TOKEN))
+    throw invalidTokenError('actor_token');
+  const actor =
+    type === ID_TOKEN
+      ? await subjectOfIdToken(deps, clientId, token)
+      : await subjectOfAccessToken(deps, clientId, token);
+  const user = actor && (await deps.users.get(actor.userId));
+  if (user === undefined || user.blocked === true || (await isTokenEnded(deps, user, actor?.claims ?? {})))
+    throw invalidTokenError('actor_token');
+  // The token already names an actor, who would be lost if its user were taken for the actor.
+  if (actor?.claims.act !== undefined) throw invalidTokenError('actor_token');
+  return { sub: user.id, ...before };
+}
+
+/** Returns the scopes that were asked for, or all of the token's. Never `offline_access`: nobody has logged in. */
+function scopeOf({ scopes }: Subject, requested: string | undefined): string {
+  const available = scopes.filter((scope) => scope !== '' && scope !== 'offline_access');
+  if (!requested) return available.join(' ');
+  const scopesRequested = scopeValues(requested);
+  const refused = scopesRequested.filter((scope) => !available.includes(scope));
+  if (refused.length === 0) return scopesRequested.join(' ');
+  throw new AuthError(400, 'invalid_scope', `The subject_token lacks scopes: ${refused.join(' ')}`);
+}
+
+/**
+ * Returns the API of the new token, which is that of the subject token.
+ * @param requested a resource indicator.
+ * @throws AuthError 400 `invalid_target` for another API.
+ */
+function resourceOf(
+  { config }: ExchangeDependencies,
+  { audience }: Subject,
+  requested: string | undefined,
+): string | undefined {
+  const available = audience === undefined ? undefined : toResource(audience);
+  // An ID token is for no API, and is not exchanged for a token of the tenant's default one either.
+  const isDefault = available === undefined && config.settings().tenant.default_audience !== undefined;
+  if (!isDefault && (requested === undefined || requested === available)) return available;
+  throw new AuthError(400, 'invalid_target', 'The subject_token is not for this API.');
+}
