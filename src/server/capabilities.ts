@@ -1,240 +1,236 @@
-// The capabilities of a tenant, which its features stand on (configuration, limits, delivery, signing ...). Each is
-// made once, and is given its dependencies by name.
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import type { Logger } from 'pino';
-import type { Actions } from '../capabilities/actions/actions.ts';
-import { emailActions } from '../capabilities/actions/email-message.ts';
-import { phoneActions } from '../capabilities/actions/phone-message.ts';
-import { createMessages } from '../capabilities/delivery/deliver.ts';
-import { createDeliveries, type Deliveries } from '../capabilities/delivery/deliveries.ts';
-import { limitedSms } from '../capabilities/delivery/limited-sms.ts';
-import { createOutbox } from '../capabilities/delivery/outbox.ts';
-import type { Pause } from '../capabilities/delivery/queue.ts';
-import { createTemplates } from '../capabilities/delivery/templates.ts';
-import type { OutgoingEmail, OutgoingSms } from '../capabilities/delivery/transport.ts';
-import { chooseTransports } from '../capabilities/delivery/transports.ts';
-import { createTenantLiquid, type ReportingLiquid, reportingLiquid } from '../capabilities/liquid/liquid.ts';
-import { createViews, type Views } from '../capabilities/pages/views.ts';
-import type { Attempt } from '../capabilities/protection/attempt.ts';
-import { createAttempts, nameKey } from '../capabilities/protection/attempts.ts';
-import { createKnownCallers } from '../capabilities/protection/callers.ts';
-import { type Challenges, createChallenges } from '../capabilities/protection/challenges.ts';
-import { createLoginTickets } from '../capabilities/protection/login-tickets.ts';
-import { createRateLimits, type RateLimits } from '../capabilities/protection/rate-limit.ts';
-import { createXmlReader } from '../capabilities/saml-messages/reader.ts';
-import { openHolder } from '../capabilities/signing/holder.ts';
-import { createSigning } from '../capabilities/signing/signing.ts';
-import { clientCertificates } from '../capabilities/tls/client-certificates.ts';
-import type { LimitLogin } from '../features/connections/database/limit-login.ts';
-import { resetRequests } from '../features/connections/database/reset-link.ts';
-import { lockNotice } from '../features/connections/database/unblock.ts';
-import { lazyDirectories } from '../features/connections/ldap/lazy.ts';
-import { providerChecks } from '../features/connections/provider-checks.ts';
-import type { Metrics } from '../features/metrics/registry.ts';
-import { createCsrf } from '../http/csrf.ts';
-import { createDns } from '../http/dns.ts';
-import { createOutbound, type Outbound, outboundRules, tracedOutbound } from '../http/outbound.ts';
-import { createBackground } from '../runtime/background.ts';
-import type { Clock } from '../runtime/clock.ts';
-import type { Random } from '../runtime/secrets.ts';
-import type { SpareThreads } from '../runtime/spare-threads.ts';
-import type { Tracing } from '../runtime/tracing.ts';
-import type { Waits } from '../runtime/waits.ts';
-import { outboundAllow, SECRET_SETTINGS, type Settings } from '../settings/index.ts';
-import type { Store } from '../store/contract.ts';
-import { createLeases } from '../store/leases.ts';
-import { type Config, openConfig } from '../tenant/config.ts';
-import type { Events } from '../tenant/events.ts';
-import { type Administrators, type AllUsers, withAdministrators } from '../users/administrators.ts';
-import type { TenantUsers } from '../users/users.ts';
-import { configsOf } from './configs.ts';
-import { LIMITS, ROUTE_LIMITS } from './features.ts';
-import { ownCode } from './own-code.ts';
-import { secondFactors } from './tenant-factors.ts';
-import { tenantLog } from './tenant-log.ts';
+// The second step of a tenant: the engine, and what is made of it. All capabilities together are one object; each name has one
+// meaning, and a feature says which of them it needs.
 
-const VIEWS = fileURLToPath(new URL('../../views', import.meta.url));
+import { readFile } from 'node:fs/promises';
+import { timerPause } from '../capabilities/delivery/queue.ts';
+import { createLocks } from '../capabilities/protection/locks.ts';
+import type { Scripts } from '../capabilities/scripts/scripts.ts';
+import { rotateSigningKeys } from '../capabilities/signing/keys.ts';
+import { makeSigningKey } from '../capabilities/signing/make-key.ts';
+import { consentAudience } from '../engine/authorize/consents.ts';
+import type { Engine } from '../engine/provider/provider.ts';
+import { refreshTokenDirectory } from '../engine/session/refresh-directory.ts';
+import { sessionDirectory } from '../engine/session/session-directory.ts';
+import type { VendorGrant } from '../engine/token/tokens.ts';
+import { accountEndings } from '../features/account/account-endings.ts';
+import type { Actor } from '../features/account/actor.ts';
+import { accountApi } from '../features/account/api.ts';
+import { ACCOUNT } from '../features/account/page/callbacks.ts';
+import { customDatabases } from '../features/connections/database/custom.ts';
+import type { DatabaseRequest } from '../features/connections/database/custom-run.ts';
+import { findInCustomDatabase } from '../features/connections/database/custom-user.ts';
+import { issueTicketLink } from '../features/connections/database/ticket-link.ts';
+import { firstMethod } from '../features/connections/first-method.ts';
+import { linkAfterLogin } from '../features/connections/linking/after-login.ts';
+import { loginPages } from '../features/connections/login-page.ts';
+import { logoutAtProvider } from '../features/connections/logout.ts';
+import { offerAfterLogin } from '../features/connections/passkeys/enrollment.ts';
+import { renewProviderTokens } from '../features/connections/refresh.ts';
+import { describeConnections } from '../features/connections/resolve.ts';
+import { importMetadata } from '../features/connections/samlp/provider.ts';
+import { exampleOf } from '../features/console/administrators/example.ts';
+import { CONSOLE } from '../features/console/callbacks.ts';
+import { TRY_RESULT } from '../features/console/connections/shared.ts';
+import type { ConsoleDependencies } from '../features/console/feature.ts';
+import { exportPath } from '../features/console/users/transfer.ts';
+import { issueEnrollment } from '../features/factors/enrollment-ticket.ts';
+import { renewRecoveryCode } from '../features/factors/recovery/codes.ts';
+import { createFinish } from '../features/flow/finish.ts';
+import { createShowNext } from '../features/flow/routes.ts';
+import type { LogoutDependencies } from '../features/logout/feature.ts';
+import { managementApi } from '../features/management/api.ts';
+import type { ManagementFeatureDependencies } from '../features/management/feature.ts';
+import { exportLink } from '../features/management/jobs/links.ts';
+import { createUserJobs } from '../features/management/jobs/user-jobs.ts';
+import { managementOpenApi } from '../features/management/openapi.ts';
+import type { Connection } from '../records/collections.ts';
+import type { Settings } from '../settings/index.ts';
+import { retentionDays } from '../tenant/events.ts';
+import type { Parts, TenantDependencies } from './parts.ts';
 
-/** Everything that a tenant is built from. There is no other state. */
-export interface TenantDependencies {
-  settings: Settings;
-  store: Store;
-  users: TenantUsers;
-  administrators: Administrators;
-  log: Logger;
-  /** A monotonic clock, for durations: expiry, limits, timeouts. */
-  clock: Clock;
-  /** The time of day, which may be set back. For dates that others have set or compare with their own clocks. */
-  wallClock: Clock;
-  random: Random;
-  /** Waits between two attempts to send a message. Tests pass their own. */
-  pause?: Pause;
-  /** How long a request waits for the outcome of its message, milliseconds. */
-  maxWait?: number;
-  waits?: Waits;
-  /** The idle threads that scripts may use, and that they are returned to at the stop. */
-  spareThreads?: SpareThreads | undefined;
-  /** Undefined where metrics are off. */
-  metrics?: Metrics | undefined;
-  tracing?: Tracing | undefined;
-}
-
-/** The same once the capabilities are made: features know the users with the tenant's own code, and the administrators. */
-export type ServedDependencies = Omit<TenantDependencies, 'users'> & { users: AllUsers };
-
-interface CapabilityDependencies extends TenantDependencies {
-  /** Aborted when the server begins to stop. */
-  ending: AbortSignal;
-}
-
-/** Makes the capabilities that do not depend on the engine. @throws Error when the store holds no tenant. */
-export async function createCapabilities(deps: CapabilityDependencies) {
-  const { settings, store, log, clock, wallClock, random, metrics } = deps;
-  const configs = configsOf(await openConfig(store), deps);
-  const { config } = configs;
-  const background = createBackground(log);
-  const { events, ...logged } = tenantLog(deps, config, background);
-  const challenges = createChallenges({ store, clock, random });
-  const limiting = { store, config, clock, measures: metrics?.measures };
-  const rateLimits = createRateLimits({ ...limiting, limits: LIMITS, routeLimits: ROUTE_LIMITS });
-  const leases = createLeases({ store, clock, random });
-  const callers = createKnownCallers(store, clock);
-  const rules = outboundRules(outboundAllow(settings));
-  const outbound = tracedOutbound(createOutbound({ rules }), deps.tracing);
-  const deliveries = createDeliveries(deps);
-  const tenantCode = ownCode(deps, { background, config, deliveries, events, leases, outbound, rateLimits });
-  const people = {
-    tenantUsers: tenantCode.users,
-    users: withAdministrators(tenantCode.users, deps.administrators),
-  };
-  const { settings: tenantSettings, look } = config;
-  const liquid = tenantTemplates(log, events);
-  const views = createViews({ directory: VIEWS, random, settings: tenantSettings, look, liquid });
-  const sendingDependencies = { config, deliveries, events, outbound, rateLimits, views };
-  const sender = delivery(deps, { ...tenantCode, ...challenges, ...sendingDependencies });
-  const { baseUrl } = settings;
-  const shared = { config, events, challenges, rateLimits, background, callers, leases };
-  const onLocked = lockNotice({ ...shared, ...sender, baseUrl, store, users: deps.users });
-  const onThrottled = recordThrottling(events);
-  const directories = lazyDirectories({ outbound, clock });
-  const xml = createXmlReader();
-  return {
-    ...configs,
-    ...shared,
-    ...logged,
-    /** Counts a login attempt. @throws AuthError 429 when one address tries one user too often. */
-    limitLogin: limitLogins(rateLimits),
-    directories,
-    xml,
-    providers: providerChecks({ ...deps, ...outbound, config, background, directories, xml }),
-    certificates: clientCertificates(wallClock),
-    dns: createDns(settings.dnsServers),
-    outbound,
-    ...tenantCode,
-    ...people,
-    attempts: createAttempts({ store, config, callers, clock, onLocked, onThrottled }),
-    ...sender,
-    tickets: createLoginTickets(challenges, random),
-    views,
-    requestReset: resetRequests({ ...deps, ...tenantCode, ...shared, ...sender, baseUrl }),
-    csrf: createCsrf(baseUrl, random),
-    ...signingOf(deps, { config, outbound }),
-    ...secondFactors({ ...deps, ...people }, { config, ...sender, rateLimits, outbound }),
-  };
-}
-
-/** Makes the renderer of the tenant's own templates. The log tells of those that fail. */
-const tenantTemplates = (log: Logger, events: Pick<Events, 'record'>): ReportingLiquid =>
-  reportingLiquid(createTenantLiquid(), ({ name, fault }) => {
-    log.warn({ template: name, fault }, 'a template failed: ours is used');
-    events.record({ type: 'template_failed', description: `${name}: ${fault}`, details: { template: name } });
-  });
-
-/** Makes the signing of tokens, and the client of the service that holds the keys where they are not in the store. */
-function signingOf(
-  { settings, store, log, clock, wallClock, waits }: TenantDependencies,
-  { config, outbound }: { config: Config; outbound: Outbound },
+/**
+ * Makes the capabilities.
+ * @param parts what was made before the engine. @param credentialGrants the grants by a first factor, whose credentials
+ *   `/co/authenticate` takes for a login ticket.
+ */
+export function createCapabilities(
+  deps: TenantDependencies,
+  parts: Parts,
+  { engine, credentialGrants }: { engine: Engine; credentialGrants: VendorGrant[] },
 ) {
-  const keyHolder = openHolder(settings.signing, {
-    outbound,
-    log,
-    clock,
-    timeout: waits?.signature,
-    hidden: SECRET_SETTINGS,
-  });
-  const commonName = new URL(settings.baseUrl).hostname;
+  const made = { ...parts, ...engine, credentialGrants };
+  const ending = { ...made, ...loginEnds(made) };
+  const pages = { ...ending, ...pageCapabilities(ending) };
+  const account = { ...pages, ...accountCapabilities(pages) };
+  const shown = { ...account, ...managementCapabilities(account) };
+  return { ...shown, ...consoleCapabilities(deps, shown) };
+}
+
+export type Capabilities = ReturnType<typeof createCapabilities>;
+
+type Made = Parts & Engine & { credentialGrants: VendorGrant[] };
+
+/** Returns what ends a login in the browser, and what ends with an account: a login may link two accounts. */
+function loginEnds(made: Made) {
+  const endings = accountEndings(made);
+  const afterLogin = offerAfterLogin(made, linkAfterLogin({ ...made, ...endings }));
+  return { ...endings, finish: createFinish({ ...made, afterLogin }) };
+}
+
+type Ended = Made & ReturnType<typeof loginEnds>;
+
+/** Returns what the pages of a login ask of each other. */
+function pageCapabilities(made: Ended) {
+  const { config } = made;
+  const loginPageOf = loginPages(made);
   return {
-    keyHolder,
-    signing: createSigning({ store, config, clock: wallClock, commonName, holder: keyHolder }),
+    loginPageOf,
+    showNext: createShowNext({ ...made, loginPageOf }),
+    describeConnections: (clientId: string, organization?: string) =>
+      describeConnections(config, clientId, organization),
+    logoutAtProvider: ((session, back) =>
+      logoutAtProvider(made, session, back)) as LogoutDependencies['logoutAtProvider'],
+    refuse: made.authorization.refuse,
+    tokenEndpoint: made.tokens.token,
+    allowLoopback: made.isForThisMachine,
+    /** Endpoints beyond the standards that features have, by their names in the metadata. */
+    endpoints: { mfa_challenge_endpoint: `${made.baseUrl}/mfa/challenge` },
+    testUrl: `${made.consoleUrl}${TRY_RESULT}`,
   };
 }
 
-function limitLogins(rateLimits: RateLimits): LimitLogin {
-  return (ctx, connection, identifier) =>
-    rateLimits.takeFrom(ctx, 'login', `${connection.name}\n${nameKey(identifier)}`);
-}
+/** How long a user may take to set a new password at the account page, seconds. */
+const PASSWORD_SECONDS = 600;
 
-function recordThrottling(events: Events) {
-  return ({ connection, identifier, ip }: Attempt) =>
-    events.record({
-      type: 'limit_mu',
-      ip,
-      // An attempt that belongs to no account has neither.
-      ...(connection !== '' && { connection, user_name: identifier }),
-    });
-}
-
-export type Capabilities = Awaited<ReturnType<typeof createCapabilities>>;
-
-/** Makes everything that sends: e-mail, SMS, and the queue of deliveries that features use for the rest. */
-function delivery(
-  deps: CapabilityDependencies,
-  parts: {
-    actions: Actions;
-    config: Config;
-    deliveries: Deliveries;
-    events: Events;
-    outbound: Outbound;
-    rateLimits: RateLimits;
-    revoke: Challenges['revoke'];
-    views: Views;
-  },
-) {
-  const { settings, clock, wallClock, random } = deps;
-  const { config, deliveries, outbound } = parts;
-  const outbox = createOutbox({ directory: join(settings.dataDir, 'outbox'), clock, random });
-  const { mailFrom, hasSmsProvider, isMailCustom, ...transports } = chooseTransports(settings, {
-    config,
-    outbound,
-    outbox,
-    wallClock,
-  });
-  const { rateLimits } = parts;
-  const delivering = { actions: parts.actions, wallClock };
-  const email = emailActions(delivering, transports.email, isMailCustom);
-  const sms = limitedSms(phoneActions(delivering, transports.sms, hasSmsProvider), {
-    take: (number) => rateLimits.spend('smsDestination', number),
-    giveBack: (number) => rateLimits.giveBack('smsDestination', number),
-  });
-  const templates = createTemplates({
-    directory: VIEWS,
-    locales: parts.views.locales,
-    baseUrl: settings.baseUrl,
-    settings: config.settings,
-    mailFrom,
-    liquid: parts.views.liquid,
-  });
-  const { measures } = deps.metrics ?? {};
-  const messages = createMessages({ ...deps, ...parts, email, sms, deliveries, templates, measures });
+/** Returns what the account page and the My Account API need beside the rest. */
+function accountCapabilities(made: Ended) {
+  const { baseUrl, store, config, challenges, random, users, sessions } = made;
   return {
-    outbox,
-    deliveries,
-    messages,
-    templates,
-    /** Sends an e-mail at once and does not retry, for a caller who waits for the outcome. */
-    sendEmail: (message: OutgoingEmail) => email.deliver(message, random(16).toString('hex')),
-    /** Sends an SMS at once and does not retry; through the tenant's action for phone messages where it has one. */
-    sendSms: (message: OutgoingSms) => sms.deliver(message, random(16).toString('hex')),
+    endOtherSessions: async (userId: string, keepSid: string) => {
+      await sessions.endAllOf(userId, { reason: 'session-revoked', keepSid, refreshTokens: true });
+    },
+    passwordLink: ({ user, clientId, login }: Actor, connection: Connection) =>
+      issueTicketLink({ baseUrl, challenges, random, users }, 'reset', {
+        user,
+        connection,
+        clientId,
+        ttlSeconds: PASSWORD_SECONDS,
+        resultUrl: `${baseUrl}${ACCOUNT}`,
+        includeEmail: false,
+        marksVerified: false,
+        session: login.id,
+      }),
+    refreshTokens: refreshTokenDirectory({ store, config, challenges }),
+    sessionDirectory: sessionDirectory({
+      ...made,
+      firstMethod: (connection) => firstMethod(config, connection),
+    }),
   };
+}
+
+/**
+ * Returns what the Management API needs beside the rest. Where a user or an application is read, it is one of the tenant: the
+ * API shows neither the administrators nor the console.
+ */
+function managementCapabilities(made: Ended) {
+  const { baseUrl, issuer, store, clock, wallClock, random } = made;
+  const { challenges, authenticators, browsers, customDatabases, keyHolder, outbound, xml } = made;
+  const { sessions, tenantUsers: users, tenantConfig: config } = made;
+  const tenantName = new URL(baseUrl).hostname;
+  const now = () => new Date(wallClock()).toISOString();
+  return {
+    tenantName,
+    now,
+    importMetadata: (strategy: string, options: Record<string, unknown>) =>
+      importMetadata({ ...outbound, xml }, strategy, options),
+    issueEnrollment: ((enrollment) =>
+      issueEnrollment(made, enrollment)) as ManagementFeatureDependencies['issueEnrollment'],
+    issueTicket: ((kind, ticket) =>
+      issueTicketLink(
+        { baseUrl, challenges, random, users },
+        kind,
+        ticket,
+      )) as ManagementFeatureDependencies['issueTicket'],
+    /** The imports and exports of users. */
+    jobs: createUserJobs({ ...made, endSessions: made.endBlocked }),
+    /** An administrator's link asks for the session and the role again. */
+    linkTo: ((job, { administrator }) =>
+      administrator === undefined
+        ? exportLink({ clock, baseUrl }, job)
+        : `${made.consoleUrl}${exportPath(job.id)}`) as ManagementFeatureDependencies['linkTo'],
+    systemApis: () => [managementApi(issuer, config.settings().managementApi), accountApi(issuer)],
+    audienceOf: ((key) => consentAudience(issuer, key)) as ManagementFeatureDependencies['audienceOf'],
+    endAccess: async (userId: string, reason: 'account-deactivated' | 'password-changed') => {
+      await sessions.endAllOf(userId, { reason, refreshTokens: true });
+    },
+    makeSigningKey: ((alg) =>
+      makeSigningKey(wallClock, tenantName, alg)) as ManagementFeatureDependencies['makeSigningKey'],
+    rotateKeys: ((alg) =>
+      rotateSigningKeys(
+        store,
+        wallClock,
+        tenantName,
+        alg,
+        keyHolder,
+      )) as ManagementFeatureDependencies['rotateKeys'],
+    forgetBrowsers: (userId: string) => browsers.forgetAllOf(userId),
+    locks: createLocks({ store, config, clock }),
+    findInCustomDatabase: (asked: DatabaseRequest) => findInCustomDatabase({ customDatabases, users }, asked),
+    tenantRefreshTokens: refreshTokenDirectory({ store, config, challenges }),
+    tenantSessionDirectory: sessionDirectory({
+      ...made,
+      config,
+      firstMethod: (connection) => firstMethod(config, connection),
+    }),
+    renewProviderTokens: renewProviderTokens({ ...made, users }),
+    renewRecoveryCode: (userId: string) => renewRecoveryCode({ authenticators, random }, userId),
+    scopesOf: async (audience: string) =>
+      (await config.resourceServer(audience))?.scopes.map(({ value }) => value),
+  };
+}
+
+/** Returns what the console needs beside the rest. */
+function consoleCapabilities({ settings, pause = timerPause }: TenantDependencies, made: Ended) {
+  const { requestReset, administrators, config, consoleUrl, baseUrl, events, rateLimits, clock, packages } =
+    made;
+  return {
+    mailReset: (({ ip, ...about }) =>
+      requestReset({
+        ...about,
+        client: undefined,
+        organization: undefined,
+        languages: [],
+        caller: { ip },
+      })) as ConsoleDependencies['mailReset'],
+    isMailed: settings.mail !== undefined,
+    retentionDays: () => retentionDays(config),
+    serverCertificate: () => certificateFile(settings),
+    /** Returns custom databases that use these scripts, for "Try" at a connection. */
+    databasesBy: (scripts: Pick<Scripts, 'run'>) =>
+      customDatabases({
+        scripts,
+        packages,
+        events,
+        rateLimits,
+        tenant: new URL(baseUrl).hostname,
+        clock,
+        pause,
+      }),
+    managementOpenApi: () => managementOpenApi(baseUrl),
+    /** Returns the login of the example's administrator and the address of the console, if there are both. */
+    exampleAdministrator: async () => {
+      const example = settings.console ? await exampleOf(administrators) : undefined;
+      return example && { ...example, consoleUrl: `${consoleUrl}${CONSOLE}` };
+    },
+  };
+}
+
+/**
+ * Returns the server's certificate, PEM. It is read each time, because a renewed file is there before the server uses
+ * it.
+ */
+async function certificateFile({ tls }: Settings): Promise<string | undefined> {
+  if (tls.mode !== 'files') return undefined;
+  // A file that cannot be read is reported at the start and by the doctor.
+  return readFile(tls.certFile, 'utf8').catch(() => undefined);
 }

@@ -34,11 +34,20 @@ import { saml } from '../features/saml/feature.ts';
 import { parameterNames } from '../http/parameter-schemas.ts';
 import type { Declaration, EventMeanings } from '../records/declaration.ts';
 import type { Limits } from '../records/limits.ts';
+import type { Settings } from '../settings/index.ts';
 import { tenant } from '../tenant/declaration.ts';
 import { users } from '../users/declaration.ts';
+import type { Capabilities } from './capabilities.ts';
+import type { Declared, Parts } from './parts.ts';
+
+/** A feature whose needs a tenant's capabilities meet. */
+type Served = Feature<Capabilities, Parts>;
+
+/** Lists features. The compiler names the one that needs what no capability offers. */
+export const served = (...features: readonly Served[]): readonly Served[] => features;
 
 /** The features: the parts that answer requests. */
-export const FEATURES: readonly Feature<never>[] = [
+export const FEATURES = served(
   engine,
   flow,
   database,
@@ -63,12 +72,12 @@ export const FEATURES: readonly Feature<never>[] = [
   development,
   health,
   metricsFeature,
-];
+);
 
 /**
  * Returns the features that a server has with these settings: that of metrics only where they are served at `BASE_URL`.
  */
-export function servedFeatures(metrics: Partial<MetricsSettings> = {}): readonly Feature<never>[] {
+function servedFeatures(metrics: Partial<MetricsSettings> = {}): readonly Served[] {
   return isPublic(metrics) ? FEATURES : FEATURES.filter((one) => one.name !== metricsFeature.name);
 }
 
@@ -90,7 +99,7 @@ const OF_RESOURCES: ReadonlySet<string> = new Set(
 /** The parameters that the endpoints of OAuth, OpenID Connect, logins and SAML understand. */
 export const OWN_PARAMETERS: ReadonlySet<string> = new Set([
   ...Object.values(STANDARD_GRANTS).flatMap(parameterNames),
-  ...FEATURES.filter(({ name }) => !OF_RESOURCES.has(name)).flatMap(({ routes = {}, grants = [] }) => [
+  ...FEATURES.filter(({ name }) => !OF_RESOURCES.has(name)).flatMap(({ routes, grants }) => [
     ...Object.values(routes).flatMap(({ query, body }) => [
       ...parameterNames(query),
       ...parameterNames(body),
@@ -104,7 +113,7 @@ export const LIMITS: Limits = collected('limits');
 
 /** The limits of routes. Each process counts them without waiting for the store (src/capabilities/protection/rate-limit.ts). */
 export const ROUTE_LIMITS: ReadonlySet<string> = new Set([
-  ...FEATURES.flatMap(({ routes = {} }) => Object.values(routes).map(({ limit }) => limit)),
+  ...FEATURES.flatMap(({ routes }) => Object.values(routes).map(({ limit }) => limit)),
   ...Object.keys(LIMITS).filter((name) => LIMITS[name]?.ofRoute === true),
 ]);
 
@@ -118,4 +127,15 @@ function collected<K extends 'limits' | 'events'>(key: K): NonNullable<Declarati
     if (all.findIndex(([other]) => other === name) !== index) throw new Error(`${name} is declared twice`);
   }
   return Object.fromEntries(all) as NonNullable<Declaration[K]>;
+}
+
+/** Returns what the features of a server with these settings declare. */
+export function declaredBy({ metrics }: Pick<Settings, 'metrics'>): Declared {
+  return {
+    features: servedFeatures(metrics),
+    limits: LIMITS,
+    routeLimits: ROUTE_LIMITS,
+    events: EVENTS,
+    ownParameters: OWN_PARAMETERS,
+  };
 }

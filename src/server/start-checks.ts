@@ -9,8 +9,8 @@ import { isForThisMachine } from '../settings/server.ts';
 import type { Store } from '../store/contract.ts';
 import { exampleRemains, productionFaults } from '../tenant/examples.ts';
 import { type LoadedTenant, TenantFault } from '../tenant/load.ts';
-import type { TenantDependencies } from './capabilities.ts';
 import { LIMITS } from './features.ts';
+import type { TenantDependencies } from './parts.ts';
 
 /**
  * Logs the warnings about a tenant file, and about settings that production would refuse.

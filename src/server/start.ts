@@ -30,11 +30,11 @@ import { type Administrators, createAdministrators } from '../users/administrato
 import { createHasher, type Hasher } from '../users/hashing.ts';
 import { createUsers, type TenantUsers } from '../users/users.ts';
 import { listenForOrders } from './administration/listen.ts';
-import type { TenantDependencies } from './capabilities.ts';
 import { listenAll } from './listen.ts';
-import { createTenant, type Tenant } from './server.ts';
+import type { TenantDependencies } from './parts.ts';
 import { checkFile, exampleLeft, refuseStore } from './start-checks.ts';
 import { STOP_BUDGET, stopWithin, trackConnections } from './stop.ts';
+import { createTenant, type Tenant } from './tenant.ts';
 
 /** What a start is given. Tests inject the dependencies of the tenant; the store uses the spare threads, too. */
 interface StartOptions extends Pick<TenantDependencies, 'maxWait' | 'pause' | 'spareThreads' | 'waits'> {

@@ -1,7 +1,13 @@
 // The console, where administrators manage the tenant in a browser.
 import { feature } from '../../engine/provider/feature.ts';
+import { createCsrf } from '../../http/csrf.ts';
+import type { ErrorShape } from '../../http/errors.ts';
 import { PAGE, type RouteDeclarations } from '../../http/router.ts';
 import type { Limits } from '../../records/limits.ts';
+import type { UpstreamDependencies } from '../connections/redirect.ts';
+import type { ProofDependencies } from '../connections/strategy.ts';
+import { managementApi } from '../management/api.ts';
+import { type ManagementNeeds, managementDependencies } from '../management/feature.ts';
 import { ACTIONS_PAGES, actionsRoutes } from './actions/routes.ts';
 import type { ActionsDependencies } from './actions/view.ts';
 import { events } from './administrators/events.ts';
@@ -18,13 +24,15 @@ import { CONNECTIONS_PAGES, connectionsRoutes } from './connections/routes.ts';
 import type { ConnectionsDependencies } from './connections/shared.ts';
 import { type LogDependencies, logRoutes } from './log/routes.ts';
 import { finishLogin } from './login.ts';
+import { connectionChecks } from './overview/connection-checks.ts';
 import { type OverviewDependencies, overviewRoutes } from './overview/routes.ts';
-import { type ConsolePageDependencies, consoleForm, redirectAfterForm } from './page.ts';
+import { type ConsolePageDependencies, consoleForm, redirectAfterForm, showErrorInConsole } from './page.ts';
 import type { ResourcesDependencies } from './resources/model.ts';
 import { RESOURCES_PAGES, resourcesRoutes } from './resources/routes.ts';
 import { SECURITY_PAGES, type SecurityDependencies, securityRoutes } from './security/routes.ts';
 import { endConsoleSession } from './session.ts';
 import type { UsersDependencies } from './users/dependencies.ts';
+import { usersReadAhead } from './users/read-ahead.ts';
 import { USERS_PAGES, usersRoutes } from './users/routes.ts';
 
 /** The dependencies of all areas of the console. */
@@ -91,8 +99,64 @@ export const consoleRoutes: RouteDeclarations<ConsoleDependencies> = {
   ...passwordRoutes,
 };
 
-export const consoleFeature = feature<ConsoleDependencies>({
+/** What the console makes of other capabilities, or has by another name. */
+type Made =
+  | 'connectionChecks'
+  | 'csrf'
+  | 'management'
+  | 'paths'
+  | 'proofs'
+  | 'readUsersAhead'
+  | 'scopes'
+  | 'upstream';
+
+/** The capabilities that the console needs. */
+export type ConsoleNeeds = Omit<ConsoleDependencies, Made> &
+  ManagementNeeds &
+  ProofDependencies &
+  UpstreamDependencies &
+  Parameters<typeof usersReadAhead>[0] & {
+    hasConsole: boolean;
+    /** Ends when the server begins to stop. */
+    ending: AbortSignal;
+    providers: Pick<Parameters<typeof connectionChecks>[0], 'faultOf' | 'usesNames'>;
+  };
+
+function consoleDependencies(needs: ConsoleNeeds): ConsoleDependencies {
+  return {
+    ...needs,
+    connectionChecks: connectionChecks({ ...needs, ...needs.providers }),
+    // Its cookie belongs to the console's host.
+    csrf: createCsrf(needs.consoleUrl, needs.random),
+    management: managementDependencies(needs),
+    paths: CONSOLE_PATHS,
+    proofs: needs,
+    readUsersAhead: usersReadAhead(needs),
+    scopes: managementScopes(needs.issuer),
+    upstream: needs,
+  };
+}
+
+/** Returns the scopes of the Management API. */
+const managementScopes = (issuer: string) => managementApi(issuer).scopes.map(({ value }) => value);
+
+type ErrorPageNeeds = Omit<Parameters<typeof showErrorInConsole>[0], 'paths' | 'scopes'> & {
+  hasConsole: boolean;
+  issuer: string;
+};
+
+/** Returns how errors are shown to browsers: within the console for administrators who are logged in there, else by `page`. */
+export function errorPageInConsole(needs: ErrorPageNeeds, page: ErrorShape): ErrorShape {
+  if (!needs.hasConsole) return page;
+  const shown = { ...needs, paths: CONSOLE_PATHS, scopes: managementScopes(needs.issuer) };
+  return async (ctx, error) => {
+    if (!(await showErrorInConsole(shown, ctx, error))) await page(ctx, error);
+  };
+}
+
+export const consoleFeature = feature<ConsoleNeeds, unknown, ConsoleDependencies>({
   name: 'console',
+  given: (needs) => (needs.hasConsole ? consoleDependencies(needs) : undefined),
   limits,
   events,
   routes: consoleRoutes,

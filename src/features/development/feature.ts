@@ -91,8 +91,16 @@ const routes: RouteDeclarations<DevelopmentDependencies> = {
   ...scriptRoutes,
 };
 
-export const development = feature<DevelopmentDependencies>({
+type DevelopmentNeeds = Omit<DevelopmentDependencies, 'config'> & {
+  /** The page lists what the tenant file declares, without what is built in. */
+  declaredConfig: Config;
+  isForThisMachine: boolean;
+};
+
+export const development = feature<DevelopmentNeeds, unknown, DevelopmentDependencies>({
   name: 'development',
+  given: ({ declaredConfig, isForThisMachine, ...needs }) =>
+    isForThisMachine ? { ...needs, config: declaredConfig } : undefined,
   pages: ['development/home', 'development/inbox', 'development/scripts', 'development/tokens'],
   routes: onThisMachine(routes),
 });

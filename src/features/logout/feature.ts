@@ -107,7 +107,7 @@ function redirect(ctx: Context, to: string): void {
   ctx.body = 'Logged out.';
 }
 
-interface LogoutDependencies extends EndSessionDependencies, RpDependencies, PageDependencies {}
+export interface LogoutDependencies extends EndSessionDependencies, RpDependencies, PageDependencies {}
 
 const page = { cors: 'none', errors: 'page' } as const;
 const endpoint = { ...page, limit: 'logout' } as const;

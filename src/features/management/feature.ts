@@ -1,6 +1,7 @@
 // The Management API.
 
 import type { Context } from 'koa';
+import type { SecondFactor } from '../../engine/admission/second-factor.ts';
 import { feature } from '../../engine/provider/feature.ts';
 import { bodyOf, bodyWithoutFile } from '../../http/body.ts';
 import { AuthError } from '../../http/errors.ts';
@@ -10,6 +11,7 @@ import type { Limits } from '../../records/limits.ts';
 import type { TenantConfig } from '../../tenant/config.ts';
 import type { TenantUsers } from '../../users/users.ts';
 import { type AnswerDependencies, allow, execute, queryFor, recordFailure } from './answer.ts';
+import { managementAudience } from './audience.ts';
 import { largestBodyOf } from './body-size.ts';
 import type { Call, Caller, CallRequest } from './call.ts';
 import { authorize, type CallerDependencies, callerOf } from './caller.ts';
@@ -138,7 +140,39 @@ export type ManagementFeatureDependencies = {
   ManagementRoutesDependencies &
   LinkDependencies;
 
-export const management = feature<ManagementFeatureDependencies>({
+/** What it is given by another name: users and applications of the tenant alone, and the reading of its tokens. */
+interface Renamed {
+  tenantUsers: TenantUsers;
+  tenantConfig: TenantConfig;
+  tenantRefreshTokens: ManagementFeatureDependencies['refreshTokens'];
+  tenantSessionDirectory: ManagementFeatureDependencies['sessionDirectory'];
+  readCallerToken: ManagementFeatureDependencies['readToken'];
+  secondFactor: Pick<SecondFactor, 'isSufficient'>;
+  issuer: string;
+}
+
+/** The capabilities that the Management API needs. */
+export type ManagementNeeds = Renamed &
+  Omit<
+    ManagementFeatureDependencies,
+    'users' | 'config' | 'refreshTokens' | 'sessionDirectory' | 'readToken' | 'isSufficient' | 'audience'
+  >;
+
+export function managementDependencies(needs: ManagementNeeds): ManagementFeatureDependencies {
+  return {
+    ...needs,
+    users: needs.tenantUsers,
+    config: needs.tenantConfig,
+    refreshTokens: needs.tenantRefreshTokens,
+    sessionDirectory: needs.tenantSessionDirectory,
+    readToken: needs.readCallerToken,
+    isSufficient: needs.secondFactor.isSufficient,
+    audience: managementAudience(needs.issuer),
+  };
+}
+
+export const management = feature<ManagementNeeds, unknown, ManagementFeatureDependencies>({
+  given: managementDependencies,
   name: 'management',
   limits,
   events,

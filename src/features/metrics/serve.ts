@@ -2,9 +2,8 @@
 import { once } from 'node:events';
 import http from 'node:http';
 import type { Context } from 'koa';
-import { bind, feature } from '../../engine/provider/feature.ts';
+import { feature } from '../../engine/provider/feature.ts';
 import { AuthError, oauthShape } from '../../http/errors.ts';
-import type { Route } from '../../http/router.ts';
 import { isSameSecret } from '../../runtime/secrets.ts';
 import type { Metrics } from './registry.ts';
 import type { MetricsSettings } from './settings.ts';
@@ -16,8 +15,19 @@ interface MetricsDependencies {
 
 const PATH = '/metrics';
 
-export const metricsFeature = feature<MetricsDependencies>({
+interface MetricsNeeds {
+  /** Undefined where metrics are off. */
+  metrics: MetricsDependencies['metrics'] | undefined;
+  metricsSettings: Partial<MetricsSettings> | undefined;
+}
+
+export const metricsFeature = feature<MetricsNeeds, unknown, MetricsDependencies>({
   name: 'metrics',
+  // Not served where metrics are off, or have a port of their own.
+  given: ({ metrics, metricsSettings = {} }) => {
+    const { token } = metricsSettings;
+    return metrics && token !== undefined && isPublic(metricsSettings) ? { metrics, token } : undefined;
+  },
   routes: {
     'GET|HEAD /metrics': {
       limit: 'other',
@@ -32,16 +42,6 @@ export const metricsFeature = feature<MetricsDependencies>({
 /** Reports whether metrics are served by the public server: with a token, and no port of their own. */
 export function isPublic({ port, token }: Partial<MetricsSettings>): boolean {
   return token !== undefined && port === undefined;
-}
-
-/** Returns the routes of metrics at the public server: none where metrics are off, or have a port of their own. */
-export function metricsRoutes(
-  metrics: MetricsDependencies['metrics'] | undefined,
-  settings: Partial<MetricsSettings> = {},
-): Route[] {
-  const { token } = settings;
-  if (metrics === undefined || token === undefined || !isPublic(settings)) return [];
-  return bind(metricsFeature, { metrics, token });
 }
 
 async function answerMetrics({ metrics, token }: MetricsDependencies, ctx: Context): Promise<void> {

@@ -1,5 +1,6 @@
 // The dependencies of the password pages.
 
+import type { LimitLogin } from '../../../capabilities/protection/limit-login.ts';
 import type { RateLimits } from '../../../capabilities/protection/rate-limit.ts';
 import type { Connection } from '../../../records/collections.ts';
 import type { Random } from '../../../runtime/secrets.ts';
@@ -8,7 +9,6 @@ import type { HostedDependencies } from '../../flow/request-page.ts';
 import type { ShowNext } from '../../flow/routes.ts';
 import type { OfferDependencies } from '../passkeys/enrollment.ts';
 import type { FormStrategy, ProofDependencies } from '../strategy.ts';
-import type { LimitLogin } from './limit-login.ts';
 import type { VerificationDependencies } from './verification-link.ts';
 
 /** What the login form needs; it offers passkeys beside the password. */

@@ -1,5 +1,6 @@
 // The password grants (RFC 6749 §4.3): the tenant's default directory, or a named realm.
 import { z } from 'zod';
+import type { LimitLogin } from '../../../capabilities/protection/limit-login.ts';
 import type { GrantDeclaration, GrantedLogin, GrantRequest } from '../../../engine/token/tokens.ts';
 import { requiredField } from '../../../http/body.ts';
 import { AuthError } from '../../../http/errors.ts';
@@ -7,7 +8,6 @@ import { required } from '../../../http/parameter-schemas.ts';
 import type { Config } from '../../../tenant/config.ts';
 import type { ProofDependencies } from '../strategy.ts';
 import { databaseFor } from './connection.ts';
-import type { LimitLogin } from './limit-login.ts';
 
 const EXCHANGE_EVENTS = { success: 'sepft', failure: 'fepft' } as const;
 

@@ -1,6 +1,7 @@
 // The two requests of a customized login page (docs/wire/legacy-pages.md): its script posts the password, gets a form with
 // a login ticket, and submits it. The user is logged in only when the form is submitted.
 import type { Context } from 'koa';
+import type { LimitLogin } from '../../../capabilities/protection/limit-login.ts';
 import type { LoginTickets } from '../../../capabilities/protection/login-tickets.ts';
 import {
   interactionPath,
@@ -18,7 +19,6 @@ import type { HostedDependencies } from '../../flow/request-page.ts';
 import { tenantName } from '../../flow/widget.ts';
 import type { ProofDependencies } from '../strategy.ts';
 import { databaseFor } from './connection.ts';
-import type { LimitLogin } from './limit-login.ts';
 
 export interface UsernamePasswordDependencies extends ProofDependencies, HostedDependencies {
   baseUrl: string;

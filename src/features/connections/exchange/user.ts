@@ -37,7 +37,7 @@ export interface ExchangedUserDependencies {
   /** External user databases, which the connections' scripts query. */
   customDatabases: CustomDatabases;
   /** Sends the verification e-mail for a new address, if the tenant sends one. */
-  askToVerify(user: User, connection: Connection, clientId: string, ip: string): Promise<void>;
+  askToVerify(user: User, connection: Connection, clientId: string | undefined, ip: string): Promise<void>;
 }
 
 /** A user, and the name of the connection of the login. */

@@ -1,8 +1,8 @@
 // What the pages of a connection share.
 import type { Context } from 'koa';
+import type { LimitLogin } from '../../../capabilities/protection/limit-login.ts';
 import { AuthError } from '../../../http/errors.ts';
 import type { Connection } from '../../../records/collections.ts';
-import type { LimitLogin } from '../../connections/database/limit-login.ts';
 import { type ApiCallDependencies, callApi } from '../api-calls.ts';
 import { CONSOLE } from '../callbacks.ts';
 import { fieldsBelow } from '../forms.ts';

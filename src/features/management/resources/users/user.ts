@@ -44,7 +44,7 @@ export interface UsersDependencies {
   /** Renews expired tokens of a user's upstream providers. */
   renewProviderTokens(userId: string): Promise<void>;
   /** Ends a user's sessions and refresh tokens. */
-  endSessions(userId: string, reason: 'account-deactivated' | 'password-changed'): Promise<void>;
+  endAccess(userId: string, reason: 'account-deactivated' | 'password-changed'): Promise<void>;
   /** Sends the e-mail that verifies a new address, if the tenant sends these. */
   askToVerify(user: User, connection: Connection, clientId: string | undefined, ip: string): Promise<void>;
 }
@@ -343,7 +343,7 @@ export async function patchUser(
   const after = isSame
     ? before
     : await writeUser(deps, before.id, { change: userChange, merge, linkedChange, linked });
-  if (body.blocked === true) await deps.endSessions(before.id, 'account-deactivated');
+  if (body.blocked === true) await deps.endAccess(before.id, 'account-deactivated');
   if (body.verify_email === true && connection !== undefined) {
     await deps.askToVerify(after, connection, body.client_id ?? undefined, origin.ip);
   }
@@ -488,5 +488,5 @@ async function setPassword(
   const refusal = await newPasswordRefusal(deps.users, databaseOptions(connection), password, owner);
   if (refusal !== undefined) throw passwordError(refusal);
   await deps.users.setPassword(user.id, password, { home, asker: askerOf('PATCH', origin) });
-  await deps.endSessions(user.id, 'password-changed');
+  await deps.endAccess(user.id, 'password-changed');
 }

@@ -1,19 +1,20 @@
 // How a request reaches the route that answers it: limits, bodies, shapes of errors, and the console's own host.
-import type { Context } from 'koa';
+import type { Context, Middleware } from 'koa';
 import { networkGuard } from '../capabilities/protection/network-acls.ts';
 import { connectingAddressOf } from '../capabilities/tls/edge.ts';
 import { accountArea } from '../features/account/feature.ts';
-import { consoleFeature } from '../features/console/feature.ts';
+import { consoleFeature, errorPageInConsole } from '../features/console/feature.ts';
+import { loginRouteFor } from '../features/flow/login-route.ts';
 import { PROBE_PATHS } from '../features/health.ts';
 import { managementArea } from '../features/management/feature.ts';
 import { bodyReader } from '../http/body.ts';
+import type { ErrorShape } from '../http/errors.ts';
+import { tenantHostOf } from '../http/request-target.ts';
 import { createRouter, limitLongBodies, parseRouteKey, type Route } from '../http/router.ts';
 import { CONSOLE_CLIENT } from '../records/administrators.ts';
 import type { LimitName } from '../records/limits.ts';
-import type { Capabilities, ServedDependencies } from './capabilities.ts';
+import type { Capabilities } from './capabilities.ts';
 import { LIMITS } from './features.ts';
-import { consoleAtItsHost, errorPageOf } from './tenant-console.ts';
-import type { TenantEngine } from './tenant-engine.ts';
 
 /** Largest request body, bytes. Bodies of the endpoints are small; the engine itself accepts at most 56 KiB. */
 export const MAX_BODY_BYTES = 56 * 1024;
@@ -27,7 +28,7 @@ const MAX_CONCURRENT = 1_000;
 /** The routes that operators need, whatever the tenant's network access control lists say. */
 const FOR_OPERATORS: ReadonlySet<string> = new Set([
   ...PROBE_PATHS,
-  ...Object.keys(consoleFeature.routes ?? {}).map((key) => parseRouteKey(key).path),
+  ...Object.keys(consoleFeature.routes).map((key) => parseRouteKey(key).path),
 ]);
 
 const isForOperators = (path = ''): boolean => FOR_OPERATORS.has(path) || path.startsWith('/assets/');
@@ -39,36 +40,44 @@ const WAITING = /^\/(?:u|authorize)\/([^/]+)/;
  * Returns the function that tells whether a request belongs to a login to the console, which begins at the tenant's own
  * authorization endpoint: an administrator who has locked out themselves has to log in to correct that.
  */
-function consoleLogin({ engine }: Pick<TenantEngine, 'engine'>) {
+function consoleLogin({ interactions }: Pick<Capabilities, 'interactions'>) {
   return async (ctx: Context): Promise<boolean> => {
     if (ctx.path === '/authorize') return ctx.method === 'GET' && ctx.query.client_id === CONSOLE_CLIENT;
     const [, uid] = WAITING.exec(ctx.path) ?? [];
     if (uid === undefined) return false;
-    const waiting = await engine.interactions.find(ctx, uid).catch(() => undefined);
+    const waiting = await interactions.find(ctx, uid).catch(() => undefined);
     return waiting?.clientId === CONSOLE_CLIENT;
   };
 }
 
+/**
+ * Returns how errors are shown to browsers: a login request that is over leads to its application, everything else is shown
+ * within the console for administrators who are logged in there, otherwise on the error page.
+ */
+function errorPageOf(capabilities: Capabilities): ErrorShape {
+  return errorPageInConsole(capabilities, async (ctx, error) => {
+    const route = await loginRouteFor(capabilities, ctx, error);
+    if (route === undefined) return capabilities.views.error(ctx, error);
+    ctx.redirect(route);
+    if (ctx.method !== 'GET') ctx.status = 303;
+  });
+}
+
 /** Makes the middleware that answers the requests of a tenant's routes. */
-export function routing(
-  routes: readonly Route[],
-  deps: ServedDependencies,
-  capabilities: Capabilities,
-  tenantEngine: TenantEngine,
-) {
-  const { config, events, rateLimits } = capabilities;
+export function routing(routes: readonly Route[], capabilities: Capabilities) {
+  const { config, events, log, rateLimits } = capabilities;
   const askLists = networkGuard({
     config,
     events,
     connectingAddress: connectingAddressOf,
-    isConsoleLogin: consoleLogin(tenantEngine),
+    isConsoleLogin: consoleLogin(capabilities),
   });
   const limited = limitLongBodies(MAX_LONG_BODIES, MAX_BODY_BYTES);
   const router = (some: readonly Route[]) =>
     createRouter(some, {
-      log: deps.log,
+      log,
       isApplicationOrigin: config.isApplicationOrigin,
-      errorPage: errorPageOf(deps, capabilities, tenantEngine),
+      errorPage: errorPageOf(capabilities),
       isLimit: (name) => Object.hasOwn(LIMITS, name),
       // An administrator who has locked out themselves by a list can still log in to the console to correct it.
       guard: (ctx, path) => (isForOperators(path) ? undefined : askLists(ctx)),
@@ -81,5 +90,24 @@ export function routing(
       areas: [managementArea, accountArea],
       maxConcurrent: MAX_CONCURRENT,
     });
-  return consoleAtItsHost(routes, deps.settings, router);
+  return consoleAtItsHost(routes, capabilities, router);
+}
+
+/**
+ * Makes the routing by host. Where the console has a host of its own, requests there are answered by the console's
+ * routes alone, and all others by the rest. Scripts on the tenant's pages then run at another origin than the console.
+ * @param router makes the middleware that answers the requests of some routes.
+ */
+function consoleAtItsHost(
+  routes: readonly Route[],
+  { baseUrl, consoleUrl }: Pick<Capabilities, 'baseUrl' | 'consoleUrl'>,
+  router: (some: readonly Route[]) => Middleware,
+): Middleware {
+  if (consoleUrl === baseUrl) return router(routes);
+  const consolePaths = new Set(Object.keys(consoleFeature.routes).map((key) => parseRouteKey(key).path));
+  const isShared = ({ path }: Route) => path.startsWith('/assets/') || PROBE_PATHS.includes(path);
+  const own = router(routes.filter((one) => consolePaths.has(one.path) || isShared(one)));
+  const others = router(routes.filter(({ path }) => !consolePaths.has(path)));
+  const { host } = new URL(consoleUrl);
+  return (ctx, next) => (tenantHostOf(ctx).host === host ? own : others)(ctx, next);
 }

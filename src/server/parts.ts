@@ -1,0 +1,656 @@
+// The first step of a tenant: the capabilities that need no engine, each made once. What calls the engine later (the reading of
+// a token, an exchange, a delegated login) is given the way to it.
+
+import { totalmem } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Logger } from 'pino';
+import { createActions } from '../capabilities/actions/actions.ts';
+import { METHOD_LISTS } from '../capabilities/actions/commands.ts';
+import { emailActions } from '../capabilities/actions/email-message.ts';
+import { createExecutions } from '../capabilities/actions/executions.ts';
+import { phoneActions } from '../capabilities/actions/phone-message.ts';
+import { registrationActions } from '../capabilities/actions/registration.ts';
+import { type ActionTest, tryAction } from '../capabilities/actions/try-action.ts';
+import { createMessages } from '../capabilities/delivery/deliver.ts';
+import { createDeliveries } from '../capabilities/delivery/deliveries.ts';
+import { limitedSms } from '../capabilities/delivery/limited-sms.ts';
+import { createOutbox } from '../capabilities/delivery/outbox.ts';
+import { type Pause, timerPause } from '../capabilities/delivery/queue.ts';
+import { createTemplates } from '../capabilities/delivery/templates.ts';
+import type { OutgoingEmail, OutgoingSms } from '../capabilities/delivery/transport.ts';
+import { chooseTransports } from '../capabilities/delivery/transports.ts';
+import { createTenantLiquid, type ReportingLiquid, reportingLiquid } from '../capabilities/liquid/liquid.ts';
+import { createViews } from '../capabilities/pages/views.ts';
+import type { Attempt } from '../capabilities/protection/attempt.ts';
+import { createAttempts } from '../capabilities/protection/attempts.ts';
+import { createKnownCallers } from '../capabilities/protection/callers.ts';
+import { createChallenges } from '../capabilities/protection/challenges.ts';
+import { createEventBudget } from '../capabilities/protection/event-budget.ts';
+import { limitLogins } from '../capabilities/protection/limit-login.ts';
+import { createLoginTickets } from '../capabilities/protection/login-tickets.ts';
+import { createRateLimits } from '../capabilities/protection/rate-limit.ts';
+import { createXmlReader } from '../capabilities/saml-messages/reader.ts';
+import { SCRIPT_LIMITS } from '../capabilities/scripts/limits.ts';
+import { createPackages } from '../capabilities/scripts/packages/packages.ts';
+import { createScripts } from '../capabilities/scripts/scripts.ts';
+import { threadsWithin } from '../capabilities/scripts/threads.ts';
+import { openHolder } from '../capabilities/signing/holder.ts';
+import { createSigning } from '../capabilities/signing/signing.ts';
+import { clientCertificates } from '../capabilities/tls/client-certificates.ts';
+import { mtlsOrigin } from '../capabilities/tls/settings.ts';
+import type { CheckRequest } from '../engine/authorize/authorize.ts';
+import { publishedKeys } from '../engine/base/published-keys.ts';
+import type { CheckPossession } from '../engine/binding/proof-of-possession.ts';
+import { ownCallbacks } from '../engine/client/own-callbacks.ts';
+import type { Feature } from '../engine/provider/feature.ts';
+import type { Engine } from '../engine/provider/provider.ts';
+import { logoutTokens } from '../engine/session/logout-token.ts';
+import type { Sessions } from '../engine/session/sessions.ts';
+import { actorOfIdToken } from '../engine/token/actor-token.ts';
+import { apiTokenReader, callerTokenReader } from '../engine/token/api-tokens.ts';
+import type { RedeemOwnCode } from '../engine/token/own-codes.ts';
+import { subjectTokenReader } from '../engine/token/subject-tokens.ts';
+import { type ExchangeDependencies, tokenExchange } from '../engine/token/token-exchange.ts';
+import { accountApi } from '../features/account/api.ts';
+import { accountAudience } from '../features/account/audience.ts';
+import { accountCallbacks } from '../features/account/page/callbacks.ts';
+import { customDatabases } from '../features/connections/database/custom.ts';
+import { withCustomDatabases } from '../features/connections/database/custom-users.ts';
+import { resetRequests } from '../features/connections/database/reset-link.ts';
+import { lockNotice } from '../features/connections/database/unblock.ts';
+import { askToVerify } from '../features/connections/database/verification-link.ts';
+import { customExchange } from '../features/connections/exchange/custom.ts';
+import { lazyDirectories } from '../features/connections/ldap/lazy.ts';
+import { openIdProviders } from '../features/connections/oidc/providers.ts';
+import { providerChecks } from '../features/connections/provider-checks.ts';
+import { connectionFault, hasRealm } from '../features/connections/resolve.ts';
+import { scriptRunner } from '../features/connections/run-script.ts';
+import { samlMetadata } from '../features/connections/samlp/metadata-fetch.ts';
+import { directRedirect } from '../features/connections/upstream/direct-redirect.ts';
+import { pendingLogins } from '../features/connections/upstream/pending.ts';
+import { testLogins } from '../features/connections/upstream/test-logins.ts';
+import { tryCallbacks, tryLogins } from '../features/console/applications/try-logins.ts';
+import { consoleCallbacks } from '../features/console/callbacks.ts';
+import { withConsole } from '../features/console/directory.ts';
+import { consoleOrigin } from '../features/console/settings.ts';
+import { withTryLogin } from '../features/development/try-login.ts';
+import { withMfaApi } from '../features/factors/api.ts';
+import { createAuthenticators, createFactorChanges } from '../features/factors/authenticators.ts';
+import { mfaAudience } from '../features/factors/bearer.ts';
+import { createKnownBrowsers } from '../features/factors/browsers.ts';
+import { createElevation } from '../features/factors/elevation.ts';
+import { FACTORS } from '../features/factors/factors.ts';
+import { losesFactor } from '../features/factors/policy.ts';
+import { approvingDevices } from '../features/factors/push/approvals.ts';
+import { createStreams } from '../features/factors/push/streams.ts';
+import { createWebPush } from '../features/factors/push/web-push.ts';
+import { createSecondFactor } from '../features/factors/second-factor.ts';
+import { actionRedirects } from '../features/flow/action-redirects.ts';
+import { delegatedLogins } from '../features/flow/delegated-login.ts';
+import { approvalCallbacks } from '../features/grants/ciba/callbacks.ts';
+import { deviceCallbacks } from '../features/grants/device/callbacks.ts';
+import { backChannel } from '../features/logout/back-channel.ts';
+import { SIGNED_OUT_PATH } from '../features/logout/end-session.ts';
+import { managementApiOf, withApi } from '../features/management/api.ts';
+import { managementAudience } from '../features/management/audience.ts';
+import type { ManagementFeatureDependencies } from '../features/management/feature.ts';
+import { measureEvents } from '../features/metrics/logins.ts';
+import type { Metrics } from '../features/metrics/registry.ts';
+import { samlCallbacks } from '../features/saml/callbacks.ts';
+import { identityProvider } from '../features/saml/identity-provider.ts';
+import { createCsrf } from '../http/csrf.ts';
+import { createDns } from '../http/dns.ts';
+import { AuthError } from '../http/errors.ts';
+import { createOutbound, type Outbound, outboundRules, tracedOutbound } from '../http/outbound.ts';
+import { MFA_POLICY } from '../records/authentication-classes.ts';
+import type { EventMeanings } from '../records/declaration.ts';
+import type { Limits } from '../records/limits.ts';
+import { createBackground } from '../runtime/background.ts';
+import type { Clock } from '../runtime/clock.ts';
+import { createCorrelation } from '../runtime/correlation.ts';
+import type { Random } from '../runtime/secrets.ts';
+import type { SpareThreads } from '../runtime/spare-threads.ts';
+import type { Tracing } from '../runtime/tracing.ts';
+import { VERSION } from '../runtime/version.ts';
+import type { Waits } from '../runtime/waits.ts';
+import { outboundAllow, packagesDirectory, SECRET_SETTINGS, type Settings } from '../settings/index.ts';
+import { isForThisMachine, workersOf } from '../settings/server.ts';
+import type { Store } from '../store/contract.ts';
+import { createLeases } from '../store/leases.ts';
+import { type Config, type FullConfig, openConfig, type TenantConfig } from '../tenant/config.ts';
+import { createEvents, type Events, keepRetention, retentionDays } from '../tenant/events.ts';
+import { createLogCounts } from '../tenant/log-counts.ts';
+import { type Administrators, type AllUsers, withAdministrators } from '../users/administrators.ts';
+import { withIdentifierNotices } from '../users/identifier-notices.ts';
+import type { LinkedUsers } from '../users/linking.ts';
+import { withRegistration } from '../users/registration.ts';
+import type { TenantUsers } from '../users/users.ts';
+
+const VIEWS = fileURLToPath(new URL('../../views', import.meta.url));
+
+/** Everything that a tenant is built from. There is no other state. */
+export interface TenantDependencies {
+  settings: Settings;
+  store: Store;
+  users: TenantUsers;
+  administrators: Administrators;
+  log: Logger;
+  /** A monotonic clock, for durations: expiry, limits, timeouts. */
+  clock: Clock;
+  /** The time of day, which may be set back. For dates that others have set or compare with their own clocks. */
+  wallClock: Clock;
+  random: Random;
+  /** Waits between two attempts to send a message. Tests pass their own. */
+  pause?: Pause;
+  /** How long a request waits for the outcome of its message, milliseconds. */
+  maxWait?: number;
+  waits?: Waits;
+  /** The idle threads that scripts may use, and that they are returned to at the stop. */
+  spareThreads?: SpareThreads | undefined;
+  /** Undefined where metrics are off. */
+  metrics?: Metrics | undefined;
+  tracing?: Tracing | undefined;
+}
+
+/** What the features declare, which some capabilities work by. */
+export interface Declared {
+  features: readonly Feature[];
+  limits: Limits;
+  routeLimits: ReadonlySet<string>;
+  events: EventMeanings;
+  /** The parameters that authorization requests may have of our own. */
+  ownParameters: ReadonlySet<string>;
+}
+
+/** The authentication context classes (`acr`) that clients may request. */
+const ACR_VALUES = [MFA_POLICY];
+
+/**
+ * Makes the parts.
+ * @param ending aborted when the server begins to stop.
+ * @param engine returns the engine; called by requests only, which come when it is made.
+ * @throws Error when the store holds no tenant.
+ */
+export async function createParts(
+  deps: TenantDependencies,
+  declared: Declared,
+  { ending, engine }: { ending: AbortSignal; engine: () => Engine },
+) {
+  const given = givenParts(deps, declared, ending);
+  const ground = { ...given, ...(await groundParts(deps, declared, given)) };
+  const code = { ...ground, ...tenantCode(deps, ground) };
+  const people = { ...code, users: withAdministrators(code.tenantUsers, deps.administrators) };
+  const sending = { ...people, ...sendingParts(deps, people) };
+  const protecting = { ...sending, ...protectingParts(deps, sending) };
+  const factors = { ...protecting, ...factorParts(protecting) };
+  const tokens = { ...factors, ...tokenParts(factors, engine) };
+  return { ...tokens, ...loginParts(tokens, engine) };
+}
+
+export type Parts = Awaited<ReturnType<typeof createParts>>;
+
+/** Returns what the tenant is given, by the names that features know it by. */
+function givenParts(
+  { settings, store, administrators, log, clock, wallClock, random, metrics }: TenantDependencies,
+  { features, limits, events: meanings, ownParameters }: Declared,
+  ending: AbortSignal,
+) {
+  const { baseUrl, issuer } = settings;
+  return {
+    store,
+    administrators,
+    log,
+    /** The store's clock, which never goes back. */
+    clock,
+    wallClock,
+    random,
+    metrics,
+    ending,
+    baseUrl,
+    issuer,
+    /** The public URL of the console: `baseUrl`, or an origin of its own. */
+    consoleUrl: consoleOrigin(settings),
+    hasConsole: settings.console,
+    isForThisMachine: isForThisMachine(settings),
+    mtlsOrigin: mtlsOrigin(settings),
+    metricsSettings: settings.metrics,
+    version: VERSION,
+    features,
+    limits,
+    /** The description of each log event. */
+    meanings,
+    ownParameters,
+    acrValues: ACR_VALUES,
+    signedOutPage: `${baseUrl}${SIGNED_OUT_PATH}`,
+  };
+}
+
+type Given = ReturnType<typeof givenParts>;
+
+/** Makes the configuration, the log, limits, and what asks other servers. */
+async function groundParts(
+  deps: TenantDependencies,
+  declared: Declared,
+  { store, clock, random, log, ending }: Given,
+) {
+  const { settings, metrics } = deps;
+  const configs = configsOf(await openConfig(store), deps);
+  const { config } = configs;
+  const background = createBackground(log);
+  const correlation = createCorrelation();
+  // Ids of events must sort by time, whichever process recorded them: statistics and log streams continue after an id.
+  const eventClock = store.sharedClock ?? clock;
+  const events = createEvents({
+    store,
+    clock: eventClock,
+    random,
+    log,
+    budget: createEventBudget(clock),
+    types: new Set(Object.keys(declared.events)),
+    measure: metrics && measureEvents(metrics.measures, config),
+    transaction: correlation.id,
+    retentionDays: () => retentionDays(config),
+  });
+  keepRetention({ ...deps, config, events, background, ending });
+  const outbound = tracedOutbound(
+    createOutbound({ rules: outboundRules(outboundAllow(settings)) }),
+    deps.tracing,
+  );
+  return {
+    ...configs,
+    background,
+    correlation,
+    events,
+    /** Hourly statistics of the log. */
+    logCounts: createLogCounts({ ...deps, clock: eventClock, background, ending }),
+    challenges: createChallenges({ store, clock, random }),
+    rateLimits: createRateLimits({
+      store,
+      config,
+      clock,
+      measures: metrics?.measures,
+      limits: declared.limits,
+      routeLimits: declared.routeLimits,
+    }),
+    leases: createLeases({ store, clock, random }),
+    callers: createKnownCallers(store, clock),
+    outbound,
+    fetch: outbound.fetch,
+    dns: createDns(settings.dnsServers),
+    directories: lazyDirectories({ outbound, clock }),
+    xml: createXmlReader(),
+    deliveries: createDeliveries({ ...deps, ending }),
+    ...signingParts(deps, { config, outbound }),
+  };
+}
+
+type Ground = Given & Awaited<ReturnType<typeof groundParts>>;
+
+/** Returns the views of the configuration that different parts of the server use. */
+function configsOf(
+  declaredConfig: TenantConfig,
+  { settings, random }: TenantDependencies,
+): { declaredConfig: TenantConfig; tenantConfig: TenantConfig; config: FullConfig } {
+  const tenantConfig = withBuiltIns(declaredConfig, settings);
+  return {
+    /** Only what the tenant declares. */
+    declaredConfig,
+    /** For what may show nothing of the console. */
+    tenantConfig,
+    config: settings.console ? withConsole(tenantConfig, random) : { ...tenantConfig, whose: 'all' },
+  };
+}
+
+/** Adds the built-in APIs, and the application of "Try login" on a development server. */
+function withBuiltIns(declared: TenantConfig, settings: Settings): TenantConfig {
+  const { issuer } = settings;
+  const config = withMtlsOrigin(withBuiltInApis(declared, issuer), settings);
+  return isForThisMachine(settings) ? withTryLogin(config, settings.baseUrl) : config;
+}
+
+function withBuiltInApis(declared: TenantConfig, issuer: string): TenantConfig {
+  const config = withMfaApi(declared, issuer);
+  const account = accountApi(issuer);
+  const management = managementApiOf(issuer, config);
+  return [() => account, management].reduce((before, api) => withApi(before, api().identifier, api), config);
+}
+
+/** Adds the origin at which clients show certificates (mutual TLS) to the custom domains. */
+function withMtlsOrigin(config: TenantConfig, settings: Settings): TenantConfig {
+  const origin = mtlsOrigin(settings);
+  return origin === undefined
+    ? config
+    : { ...config, customOrigins: () => [...config.customOrigins(), origin] };
+}
+
+/** Makes the signing of tokens, and the client of the service that holds the keys where they are not in the store. */
+function signingParts(
+  { settings, store, log, clock, wallClock, waits }: TenantDependencies,
+  { config, outbound }: { config: Config; outbound: Outbound },
+) {
+  const keyHolder = openHolder(settings.signing, {
+    outbound,
+    log,
+    clock,
+    timeout: waits?.signature,
+    hidden: SECRET_SETTINGS,
+  });
+  const commonName = new URL(settings.baseUrl).hostname;
+  return {
+    keyHolder,
+    signing: createSigning({ store, config, clock: wallClock, commonName, holder: keyHolder }),
+  };
+}
+
+/**
+ * Makes what runs the tenant's own code: scripts, actions, custom databases. The `tenantUsers` run it for every new user and
+ * password, so features must be given these.
+ */
+function tenantCode(
+  {
+    settings,
+    store,
+    users,
+    clock,
+    wallClock,
+    random,
+    pause = timerPause,
+    waits,
+    spareThreads,
+  }: TenantDependencies,
+  { background, config, deliveries, events, leases, outbound, rateLimits }: Ground,
+) {
+  const scripts = createScripts({
+    outbound,
+    clock: wallClock,
+    keepsLog: isForThisMachine(settings),
+    prepared: METHOD_LISTS,
+    waitMs: waits?.scriptThread,
+    threads: threadsWithin(availableMemory() / (workersOf(settings) ?? 1), SCRIPT_LIMITS),
+    spareThreads,
+    ...(waits?.scriptCpu !== undefined && { limits: { ...SCRIPT_LIMITS, cpuMs: waits.scriptCpu } }),
+  });
+  const { hostname } = new URL(settings.baseUrl);
+  const packages = createPackages({ directory: packagesDirectory(settings), scripts });
+  const days = () => retentionDays(config);
+  const executions = createExecutions({ store, background, clock, random, retentionDays: days });
+  const actions = createActions({ config, scripts, packages, executions, events, wallClock, hostname });
+  const databases = customDatabases({
+    scripts,
+    packages,
+    events,
+    rateLimits,
+    tenant: hostname,
+    clock,
+    pause,
+  });
+  const noticed = withIdentifierNotices(users, events);
+  const withDatabases = withCustomDatabases(noticed, { config, customDatabases: databases, leases, random });
+  return {
+    scripts,
+    packages,
+    tryAction: (trying: ActionTest) => tryAction({ scripts, packages, wallClock, hostname }, trying),
+    customDatabases: databases,
+    actions,
+    tenantUsers: withRegistration(
+      withDatabases,
+      registrationActions({ actions, config, deliveries, events, store, users, wallClock }),
+    ),
+  };
+}
+
+/** Returns the memory of the machine, or of the container if that is less, in bytes. */
+function availableMemory(): number {
+  const allowed = process.constrainedMemory();
+  // 0 where the system knows of no such limit.
+  return allowed > 0 ? Math.min(allowed, totalmem()) : totalmem();
+}
+
+type TenantCode = ReturnType<typeof tenantCode>;
+
+/** Makes the renderer of the tenant's own templates. The log tells of those that fail. */
+const tenantTemplates = (log: Logger, events: Pick<Events, 'record'>): ReportingLiquid =>
+  reportingLiquid(createTenantLiquid(), ({ name, fault }) => {
+    log.warn({ template: name, fault }, 'a template failed: ours is used');
+    events.record({ type: 'template_failed', description: `${name}: ${fault}`, details: { template: name } });
+  });
+
+/** Makes the pages, and everything that sends: e-mail, SMS, and the queue of deliveries that features use for the rest. */
+function sendingParts(deps: TenantDependencies, parts: Ground & TenantCode & { users: AllUsers }) {
+  const { settings, clock, wallClock, random } = deps;
+  const { config, deliveries, outbound, rateLimits } = parts;
+  const liquid = tenantTemplates(parts.log, parts.events);
+  const views = createViews({
+    directory: VIEWS,
+    random,
+    settings: config.settings,
+    look: config.look,
+    liquid,
+  });
+  const outbox = createOutbox({ directory: join(settings.dataDir, 'outbox'), clock, random });
+  const { mailFrom, hasSmsProvider, isMailCustom, ...transports } = chooseTransports(settings, {
+    config,
+    outbound,
+    outbox,
+    wallClock,
+  });
+  const delivering = { actions: parts.actions, wallClock };
+  const email = emailActions(delivering, transports.email, isMailCustom);
+  const sms = limitedSms(phoneActions(delivering, transports.sms, hasSmsProvider), {
+    take: (number) => rateLimits.spend('smsDestination', number),
+    giveBack: (number) => rateLimits.giveBack('smsDestination', number),
+  });
+  const templates = createTemplates({
+    directory: VIEWS,
+    locales: views.locales,
+    baseUrl: settings.baseUrl,
+    settings: config.settings,
+    mailFrom,
+    liquid: views.liquid,
+  });
+  const { measures } = deps.metrics ?? {};
+  const messages = createMessages({
+    ...deps,
+    ...parts,
+    users: parts.tenantUsers,
+    revoke: parts.challenges.revoke,
+    email,
+    sms,
+    deliveries,
+    templates,
+    measures,
+  });
+  return {
+    views,
+    liquid: views.liquid,
+    outbox,
+    messages,
+    templates,
+    /** Sends an e-mail at once and does not retry, for a caller who waits for the outcome. */
+    sendEmail: (message: OutgoingEmail) => email.deliver(message, random(16).toString('hex')),
+    /** Sends an SMS at once and does not retry; through the tenant's action for phone messages where it has one. */
+    sendSms: (message: OutgoingSms) => sms.deliver(message, random(16).toString('hex')),
+  };
+}
+
+type SendingParts = ReturnType<typeof sendingParts>;
+
+/** Makes what counts failed attempts, locks accounts, and lets their owners in again. */
+function protectingParts(deps: TenantDependencies, parts: Ground & TenantCode & SendingParts) {
+  const {
+    baseUrl,
+    store,
+    clock,
+    wallClock,
+    random,
+    config,
+    events,
+    challenges,
+    callers,
+    rateLimits,
+    outbound,
+  } = parts;
+  const onLocked = lockNotice({ ...parts, users: deps.users });
+  return {
+    attempts: createAttempts({
+      store,
+      config,
+      callers,
+      clock,
+      onLocked,
+      onThrottled: recordThrottling(events),
+    }),
+    limitLogin: limitLogins(rateLimits),
+    tickets: createLoginTickets(challenges, random),
+    requestReset: resetRequests({ ...parts, users: parts.tenantUsers }),
+    csrf: createCsrf(baseUrl, random),
+    certificates: clientCertificates(wallClock),
+    providers: providerChecks({ ...parts, ...outbound }),
+  };
+}
+
+function recordThrottling(events: Events) {
+  return ({ connection, identifier, ip }: Attempt) =>
+    events.record({
+      type: 'limit_mu',
+      ip,
+      // An attempt that belongs to no account has neither.
+      ...(connection !== '' && { connection, user_name: identifier }),
+    });
+}
+
+/** Makes the second factors of a tenant: what they store, how they send, and what asks for one at a login. */
+function factorParts(
+  parts: Ground & TenantCode & SendingParts & ReturnType<typeof protectingParts> & { users: AllUsers },
+) {
+  const { store, users, clock, wallClock, random, config, deliveries, outbound, log, rateLimits, issuer } =
+    parts;
+  const factorChanges = createFactorChanges({ store, clock, random });
+  const authenticators = createAuthenticators({ store, factorChanges, clock, random });
+  const own = {
+    factors: FACTORS,
+    factorChanges,
+    authenticators,
+    elevation: createElevation({ users, factorChanges }),
+    webPush: createWebPush({
+      allowLoopback: parts.isForThisMachine,
+      authenticators,
+      clock: wallClock,
+      config,
+      deliveries,
+      log,
+      outbound,
+      store,
+    }),
+    browsers: createKnownBrowsers({ store, clock, random }),
+    streams: createStreams(),
+    /** Counts a message to a destination. @throws AuthError 429 when there were too many. */
+    limitDestination: async (destination: string): Promise<void> => {
+      if (await rateLimits.spend('passwordlessDestination', destination)) return;
+      throw new AuthError(429, 'too_many_requests', 'Too many messages to this address. Try again later.');
+    },
+  };
+  const deps = { ...parts, ...own };
+  const mfaApi = mfaAudience(issuer);
+  return {
+    ...own,
+    mfaApi,
+    secondFactor: createSecondFactor(deps, [mfaApi, accountAudience(issuer), managementAudience(issuer)]),
+    /** Whether the link of two users would take the protection of a second factor away. */
+    losesFactor: (linked: LinkedUsers) => losesFactor(deps, linked),
+    devicesOf: approvingDevices(deps),
+  };
+}
+
+type FactorParts = Ground &
+  TenantCode &
+  SendingParts &
+  ReturnType<typeof protectingParts> & { users: AllUsers } & ReturnType<typeof factorParts>;
+
+type AskForVerification = ManagementFeatureDependencies['askToVerify'];
+
+/** Makes what reads, exchanges and revokes tokens, and the logins at other identity providers. */
+function tokenParts(parts: FactorParts, engine: () => Engine) {
+  const { baseUrl, issuer, clock, wallClock, random, config, challenges, signing, scripts } = parts;
+  const { outbound, xml, tenantUsers, tenantConfig } = parts;
+  const { fetch } = outbound;
+  const isOpen: Sessions['isOpen'] = (sid) => engine().sessions.isOpen(sid);
+  const tokenReading = {
+    ...parts,
+    keys: publishedKeys(config),
+    clock: wallClock,
+    isOpen,
+    checkPossession: ((...args) => engine().checkPossession(...args)) as CheckPossession,
+    readIdTokenSubject: ((token) =>
+      engine().readIdTokenSubject(token)) as ExchangeDependencies['readIdTokenSubject'],
+    isMember: ((...args) => engine().organizations.isMember(...args)) as ExchangeDependencies['isMember'],
+  };
+  /** Sends the verification e-mail for a new address, if the tenant sends one. */
+  const askForVerification: AskForVerification = async (user, connection, clientId, ip) => {
+    const client = clientId === undefined ? undefined : await tenantConfig.client(clientId);
+    await askToVerify({ ...parts, baseUrl }, { user, connection, client, languages: [], ip });
+  };
+  const exchanging = { ...tokenReading, enrolledFactors: parts.secondFactor.enrolledFactors };
+  const signLogoutToken = logoutTokens({ issuer, signing, clock: wallClock, random });
+  return {
+    isOpen,
+    askToVerify: askForVerification,
+    readApiToken: apiTokenReader(tokenReading),
+    readCallerToken: callerTokenReader(tokenReading),
+    exchangeToken: tokenExchange(exchanging),
+    exchangeCustomToken: customExchange({
+      ...parts,
+      users: tenantUsers,
+      enrolledFactors: exchanging.enrolledFactors,
+      actorOfIdToken: (token) => actorOfIdToken({ ...tokenReading, users: tenantUsers }, token),
+      askToVerify: askForVerification,
+    }),
+    readSubjectToken: subjectTokenReader(exchanging),
+    backChannel: backChannel({ ...parts, signLogoutToken }),
+    idp: identityProvider(baseUrl, config, signing.sign),
+    pendingLogins: pendingLogins({ challenges, clock, random }),
+    testLogins: testLogins({ challenges, random }),
+    runScript: scriptRunner(scripts),
+    sign: signing.sign,
+    openId: openIdProviders({ fetch, clock }),
+    samlMetadata: samlMetadata({ fetch, clock, xml }),
+  };
+}
+
+/** Makes the logins that the server requests of its own engine (for SAML, devices, the account page, the console). */
+function loginParts(parts: FactorParts & ReturnType<typeof tokenParts>, engine: () => Engine) {
+  const { baseUrl, consoleUrl, config, challenges, clock, random } = parts;
+  const deps = {
+    ...parts,
+    redeemOwnCode: ((value, expected) => engine().redeemOwnCode(value, expected)) as RedeemOwnCode,
+  };
+  const kinds = {
+    saml: samlCallbacks(baseUrl),
+    device: deviceCallbacks(baseUrl),
+    approval: approvalCallbacks(baseUrl),
+    account: accountCallbacks(baseUrl),
+    console: consoleCallbacks(consoleUrl),
+    tried: tryCallbacks(consoleUrl),
+  };
+  const logins = {
+    delegatedLogins: delegatedLogins({ ...deps, purpose: 'internal_login', callbacks: kinds.saml }),
+    deviceLogins: delegatedLogins({ ...deps, purpose: 'device_login', callbacks: kinds.device }),
+    approvalLogins: delegatedLogins({ ...deps, purpose: 'approval_login', callbacks: kinds.approval }),
+    accountLogins: delegatedLogins({ ...deps, purpose: 'account_login', callbacks: kinds.account }),
+    consoleLogins: delegatedLogins({ ...deps, purpose: 'console_login', callbacks: kinds.console }),
+    tryLogins: tryLogins({ ...deps, callbacks: kinds.tried }),
+  };
+  const checkRequest: CheckRequest = async (query) => {
+    for (const one of Object.values(logins)) await one.check(query);
+  };
+  return {
+    ...logins,
+    checkRequest,
+    ownCallbacks: ownCallbacks(Object.values(kinds)),
+    connectionFault: (clientId: string, name: string) => connectionFault(config, clientId, name),
+    hasRealm: (clientId: string, realm: string) => hasRealm(config, clientId, realm),
+    directRedirect: directRedirect(parts),
+    actionRedirects: actionRedirects({ challenges, clock, random }),
+  };
+}

@@ -1,0 +1,164 @@
+// One tenant: its parts, the engine that calls into them, all capabilities together, the routes of the features that use these,
+// and what every request passes on its way to a route.
+import { join } from 'node:path';
+import type Koa from 'koa';
+import { warnOfMissingPackages } from '../capabilities/actions/warn-of-packages.ts';
+import { trustedBy, trustedHeaders } from '../capabilities/tls/trusted-headers.ts';
+import { waitForEarlyProofs } from '../engine/binding/early-proofs.ts';
+import { createEngine, type Engine } from '../engine/provider/provider.ts';
+import { createLogoutChannels } from '../engine/session/logout-channels.ts';
+import { database } from '../features/connections/database/feature.ts';
+import { passwordless } from '../features/connections/passwordless/feature.ts';
+import { PROBE_PATHS } from '../features/health.ts';
+import { resumeConnectionRemovals } from '../features/management/connection-removal.ts';
+import { startLogStreams } from '../features/management/log-streams/streams.ts';
+import { resumePermissionRemovals } from '../features/management/permission-removal.ts';
+import { originOf } from '../http/addresses.ts';
+import { createApplication, securityHeaders } from '../http/application.ts';
+import { watchRequests } from '../http/request-log.ts';
+import { tenantHost } from '../http/request-target.ts';
+import type { Route } from '../http/router.ts';
+import { closeUnread } from '../http/turns.ts';
+import type { Deadline } from '../runtime/deadline.ts';
+import { askedBy } from '../runtime/requester.ts';
+import type { Store } from '../store/contract.ts';
+import type { Events } from '../tenant/events.ts';
+import { type Capabilities, createCapabilities } from './capabilities.ts';
+import { declaredBy, FEATURES } from './features.ts';
+import { createParts, type Parts, type TenantDependencies } from './parts.ts';
+import { MAX_BODY_BYTES, routing } from './routing.ts';
+import { finishWork } from './stop.ts';
+
+export interface Tenant {
+  app: Koa;
+  routes: readonly Route[];
+  /** Ends the sessions and refresh tokens of a user who was blocked. */
+  endBlocked(userId: string): Promise<void>;
+  events: Pick<Events, 'record'>;
+  /** Asks the providers of all connections, in the background, whether they answer. */
+  checkConnections(): Promise<void>;
+  /** Completes removals of connections and APIs that were begun and not finished. */
+  completeRemovals(): Promise<void>;
+  /** As completeRemovals, in the background. */
+  resumeRemovals(): void;
+  /** Ends long-lived responses, such as event streams, because the server is about to stop. */
+  drain(): void;
+  /** Waits for background work until it is done or the deadline has passed. The caller closes the store. */
+  close(deadline?: Deadline): Promise<void>;
+  /** Whether a thread was told to end and has not ended: the end of the process would wait for it. */
+  isHeldUp(): boolean;
+}
+
+/**
+ * Builds the server of the tenant in the store.
+ * @throws Error when the store holds no tenant, or an application cannot be served.
+ */
+export async function createTenant(deps: TenantDependencies): Promise<Tenant> {
+  const ending = new AbortController();
+  const parts = await createParts(deps, declaredBy(deps.settings), {
+    ending: ending.signal,
+    engine: () => engine,
+  });
+  const engine: Engine = await engineOf(deps, parts);
+  const credentialGrants = [database, passwordless].flatMap((one) => one.engine(parts).grants);
+  const capabilities = createCapabilities(deps, parts, { engine, credentialGrants });
+  const routes = [...capabilities.views.assets.routes, ...FEATURES.flatMap((one) => one.serve(capabilities))];
+  startWork(deps, capabilities);
+  const { background, directories, endBlocked, events, providers, scripts, views, xml } = capabilities;
+  const completeRemovals = () => resumeRecordRemovals(capabilities);
+  const threads = [scripts, views.liquid, xml];
+  return {
+    app: applicationOf(deps, capabilities, routes),
+    routes,
+    endBlocked,
+    events,
+    checkConnections: providers.checkAll,
+    completeRemovals,
+    resumeRemovals: () => background.run('removals that were noted', completeRemovals),
+    drain: () => ending.abort(),
+    close: async (deadline) => {
+      await finishWork(capabilities, deadline);
+      const closing = [...threads, directories].map((one) => one.close());
+      await Promise.all([...closing, engine.storeUsedProofs()]);
+    },
+    isHeldUp: () => threads.some((one) => one.isHeldUp()),
+  };
+}
+
+/** Makes the engine, with the grants and logout channels that the features contribute. */
+function engineOf({ settings, metrics }: TenantDependencies, parts: Parts): Promise<Engine> {
+  const called = FEATURES.map((one) => one.engine(parts));
+  const channels = called.flatMap(({ logoutChannels }) => logoutChannels);
+  return createEngine({
+    ...parts,
+    settings,
+    measures: metrics?.measures,
+    grants: called.flatMap(({ grants }) => grants),
+    errorPage: (ctx, error) => parts.views.error(ctx, error),
+    logoutChannels: createLogoutChannels(channels, parts.log),
+  });
+}
+
+/** What every request passes, in this order. */
+function applicationOf(
+  { settings, tracing }: TenantDependencies,
+  capabilities: Capabilities,
+  routes: readonly Route[],
+): Koa {
+  const { baseUrl, config, consoleUrl, correlation, log, metrics, reuseAfterLimit } = capabilities;
+  const app = createApplication(log);
+  app.use(securityHeaders({ hsts: new URL(baseUrl).hostname !== 'localhost' }));
+  app.use(closeUnread(MAX_BODY_BYTES));
+  for (const one of trustedHeaders({ ...capabilities, tls: settings.tls, probes: PROBE_PATHS })) app.use(one);
+  for (const one of watchRequests({ ...capabilities, tracing, metrics }, trustedBy(settings.tls)))
+    app.use(one);
+  app.use((ctx, next) => correlation.run(ctx.state.requestId, next));
+  app.use((ctx, next) => askedBy(() => originOf(ctx.ip), next));
+  app.use(waitForEarlyProofs(capabilities));
+  app.use(reuseAfterLimit);
+  // A change of the configuration is in force for every request that arrives after it.
+  app.use((_ctx, next) => config.refresh()?.then(next) ?? next());
+  app.use(tenantHost({ baseUrl, consoleUrl, customOrigins: config.customOrigins }));
+  app.use(routing(routes, capabilities));
+  return app;
+}
+
+/** How often removals that other processes have left are looked for, milliseconds. */
+const RESUME_INTERVAL = 60_000;
+
+/** Starts what runs in the background, and resumes what the last stop cut short: removals, imports, deliveries. */
+function startWork({ settings, metrics }: TenantDependencies, capabilities: Capabilities): void {
+  const { background, clock, deliveries, ending, jobs, leases, store, tenantConfig, tenantUsers } =
+    capabilities;
+  const shown = { ...capabilities, config: tenantConfig, users: tenantUsers };
+  startLogStreams({
+    ...shown,
+    // The clock that the events' ids are made with.
+    clock: store.sharedClock ?? clock,
+    filesDirectory: settings.logStreamFiles ? join(settings.dataDir, 'log-streams') : undefined,
+    measures: metrics?.measures,
+  });
+  background.run('a look at the packages of actions', () => warnOfMissingPackages(shown));
+  const resume = () =>
+    background.run('removals that were noted', async () => {
+      await leases.ifFree('removals', () => resumeRecordRemovals(capabilities));
+    });
+  resume();
+  // Other processes, commands among them, may have recorded removals and ended before doing them.
+  if (store.exclusive !== true) {
+    const timer = setInterval(resume, RESUME_INTERVAL).unref();
+    ending.addEventListener('abort', () => clearInterval(timer));
+  }
+  jobs.resume();
+  deliveries.start();
+}
+
+/** Completes the removal of what belonged to deleted connections and APIs: users, permissions. */
+async function resumeRecordRemovals({
+  store,
+  clock,
+  removeUser,
+}: Pick<Capabilities, 'clock' | 'removeUser'> & { store: Store }): Promise<void> {
+  const deps = { store, now: () => new Date(clock()).toISOString(), removeUser };
+  await Promise.all([resumeConnectionRemovals(deps), resumePermissionRemovals(store)]);
+}

@@ -1,0 +1,19 @@
+// The list of features compiles only while the capabilities of a tenant meet what each of them needs.
+import { feature } from '../src/engine/provider/feature.ts';
+import type { Sessions } from '../src/engine/session/sessions.ts';
+import { served } from '../src/server/features.ts';
+
+describe('the list of features', () => {
+  it('takes a feature whose needs the capabilities meet', () => {
+    served(feature<{ baseUrl: string; sessions: Pick<Sessions, 'isOpen'> }>({ name: 'right' }));
+  });
+
+  it('does not compile with a need that no capability meets', () => {
+    // @ts-expect-error: no capability has that name
+    served(feature<{ mailer: object }>({ name: 'wrong' }));
+    // @ts-expect-error: more than the capability offers
+    served(feature<{ sessions: Sessions & { listAll(): void } }>({ name: 'wrong' }));
+    // @ts-expect-error: the engine calls grants with the parts that are made before it
+    served(feature<unknown, { sessions: Sessions }>({ name: 'wrong' }));
+  });
+});
