@@ -108,7 +108,7 @@ import type { EventMeanings } from '../records/declaration.ts';
 import type { Limits } from '../records/limits.ts';
 import { createBackground } from '../runtime/background.ts';
 import type { Clock } from '../runtime/clock.ts';
-import { createCorrelation } from '../runtime/correlation.ts';
+import { correlation } from '../runtime/requester.ts';
 import type { Random } from '../runtime/secrets.ts';
 import type { SpareThreads } from '../runtime/spare-threads.ts';
 import type { Tracing } from '../runtime/tracing.ts';
@@ -238,7 +238,6 @@ async function groundParts(
   const configs = configsOf(await openConfig(store), deps);
   const { config } = configs;
   const background = createBackground(log);
-  const correlation = createCorrelation();
   // Ids of events must sort by time, whichever process recorded them: statistics and log streams continue after an id.
   const eventClock = store.sharedClock ?? clock;
   const events = createEvents({

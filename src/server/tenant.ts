@@ -105,15 +105,14 @@ function applicationOf(
   capabilities: Capabilities,
   routes: readonly Route[],
 ): Koa {
-  const { baseUrl, config, consoleUrl, correlation, log, metrics, reuseAfterLimit } = capabilities;
+  const { baseUrl, config, consoleUrl, log, metrics, reuseAfterLimit } = capabilities;
   const app = createApplication(log);
   app.use(securityHeaders({ hsts: new URL(baseUrl).hostname !== 'localhost' }));
   app.use(closeUnread(MAX_BODY_BYTES));
   for (const one of trustedHeaders({ ...capabilities, tls: settings.tls, probes: PROBE_PATHS })) app.use(one);
   for (const one of watchRequests({ ...capabilities, tracing, metrics }, trustedBy(settings.tls)))
     app.use(one);
-  app.use((ctx, next) => correlation.run(ctx.state.requestId, next));
-  app.use((ctx, next) => askedBy(() => originOf(ctx.ip), next));
+  app.use((ctx, next) => askedBy({ id: ctx.state.requestId, origin: () => originOf(ctx.ip) }, next));
   app.use(waitForEarlyProofs(capabilities));
   app.use(reuseAfterLimit);
   // A change of the configuration is in force for every request that arrives after it.

@@ -14,8 +14,8 @@ import { createEngine } from '../../src/engine/provider/provider.ts';
 import { createLogoutChannels } from '../../src/engine/session/logout-channels.ts';
 import { readBody } from '../../src/http/body.ts';
 import { oauthShape, toAuthError } from '../../src/http/errors.ts';
-import { createCorrelation } from '../../src/runtime/correlation.ts';
 import { createLog } from '../../src/runtime/log.ts';
+import { correlation } from '../../src/runtime/requester.ts';
 import { systemRandom } from '../../src/runtime/secrets.ts';
 import { EVENTS } from '../../src/server/features.ts';
 import { openConfig } from '../../src/tenant/config.ts';
@@ -64,7 +64,7 @@ describe('client authentication at our own endpoints', () => {
       clock: Date.now,
       wallClock: Date.now,
       random: systemRandom,
-      correlation: createCorrelation(),
+      correlation,
       log,
       challenges,
       tickets: createLoginTickets(challenges, systemRandom),

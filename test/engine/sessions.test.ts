@@ -14,8 +14,8 @@ import {
   type LogoutChannel,
 } from '../../src/engine/session/logout-channels.ts';
 import type { Sessions } from '../../src/engine/session/sessions.ts';
-import { createCorrelation } from '../../src/runtime/correlation.ts';
 import { createLog } from '../../src/runtime/log.ts';
+import { correlation } from '../../src/runtime/requester.ts';
 import { systemRandom } from '../../src/runtime/secrets.ts';
 import { EVENTS } from '../../src/server/features.ts';
 import { openConfig } from '../../src/tenant/config.ts';
@@ -67,7 +67,7 @@ describe('the sessions of a user', () => {
       clock: Date.now,
       wallClock: Date.now,
       random: systemRandom,
-      correlation: createCorrelation(),
+      correlation,
       log,
       challenges,
       tickets: createLoginTickets(challenges, systemRandom),

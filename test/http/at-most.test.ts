@@ -9,9 +9,8 @@ describe('work at once', () => {
     const ends: (() => void)[] = [];
     let refused = 0;
     const begin = (ip: string) =>
-      askedBy(
-        () => originOf(ip),
-        () => work(() => new Promise<void>((resolve) => ends.push(resolve))),
+      askedBy({ id: 'request', origin: () => originOf(ip) }, () =>
+        work(() => new Promise<void>((resolve) => ends.push(resolve))),
       ).catch((error: unknown) => {
         expect(error).to.include({ status: 503, error: 'temporarily_unavailable' });
         refused += 1;

@@ -29,7 +29,7 @@ describe('a task thread', () => {
 
   const echo = (thread: TaskThread<Task, string>, value: string) => thread.run({ kind: 'echo', value });
   const from = <T>(address: string, work: () => T): T =>
-    askedBy(() => ({ network: address.slice(0, 1), address }), work);
+    askedBy({ id: 'request', origin: () => ({ network: address.slice(0, 1), address }) }, work);
 
   const exceeding: [Task['kind'], Partial<typeof LIMITS>][] = [
     ['loop', {}],

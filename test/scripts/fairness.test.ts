@@ -59,7 +59,7 @@ describe('the threads of scripts, fair by application', () => {
 
   it('thirty endless runs without an application let those of another network have their turn', async () => {
     const from = <T>(network: string, work: () => T): T =>
-      askedBy(() => ({ network, address: `${network}1` }), work);
+      askedBy({ id: 'request', origin: () => ({ network, address: `${network}1` }) }, work);
     const ended = from('203.0.113.', () => flood(30, { of: 'connection A' }));
     const { result } = await from('198.51.100.', () => sandbox.run(QUICK, { of: 'connection A' }));
     expect(result).to.equal(1);

@@ -33,7 +33,7 @@ const boundsOf = (name: CollectionName): readonly Bound<Stored>[] => {
 };
 const names = Object.keys(collections) as CollectionName[];
 const bounded = names.filter((name) => boundsOf(name).length > 0);
-const as = <T>(ip: string, work: () => T): T => askedBy(() => originOf(ip), work);
+const as = <T>(ip: string, work: () => T): T => askedBy({ id: 'request', origin: () => originOf(ip) }, work);
 
 describe('the bounds of what strangers can make a store keep', () => {
   it('are declared by each collection: who can write, and what bounds it', () => {

@@ -3,7 +3,7 @@ import type { Context } from 'koa';
 import type Provider from 'oidc-provider';
 import { errors, type InteractionResults } from 'oidc-provider';
 import { AuthError } from '../../http/errors.ts';
-import type { Correlation } from '../../runtime/correlation.ts';
+import type { Correlation } from '../../runtime/requester.ts';
 import { hashSecret } from '../../runtime/secrets.ts';
 import type { Store } from '../../store/contract.ts';
 import type { Login } from '../../users/login.ts';

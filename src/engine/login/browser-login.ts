@@ -10,7 +10,7 @@ import {
 } from 'oidc-provider';
 import type { AuthError } from '../../http/errors.ts';
 import { type Clock, epochSeconds } from '../../runtime/clock.ts';
-import type { Correlation } from '../../runtime/correlation.ts';
+import type { Correlation } from '../../runtime/requester.ts';
 import type { Store, Write } from '../../store/contract.ts';
 import { type Login, readPresence, type Transfer } from '../../users/login.ts';
 import type { Users } from '../../users/users.ts';

@@ -4,7 +4,7 @@ import { clientOf, connectionOf, identityOf, userOf } from '../../capabilities/a
 import type { UserRole } from '../../capabilities/actions/run-action.ts';
 import { firstMethodOf } from '../../records/first-methods.ts';
 import { isRoleFor } from '../../records/roles.ts';
-import type { Correlation } from '../../runtime/correlation.ts';
+import type { Correlation } from '../../runtime/requester.ts';
 import type { Store } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';
 import { type Identity, primaryIdentity } from '../../users/changes.ts';

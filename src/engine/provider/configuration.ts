@@ -9,8 +9,8 @@ import type { ClientCertificates } from '../../capabilities/tls/client-certifica
 import { AuthError, isBusy } from '../../http/errors.ts';
 import { authenticationClasses } from '../../records/authentication-classes.ts';
 import type { Clock } from '../../runtime/clock.ts';
-import type { Correlation } from '../../runtime/correlation.ts';
 import type { Measures } from '../../runtime/measures.ts';
+import type { Correlation } from '../../runtime/requester.ts';
 import type { Random } from '../../runtime/secrets.ts';
 import type { Store } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';

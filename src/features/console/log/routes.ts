@@ -236,7 +236,7 @@ const MAX_GAP_MS = 600_000;
 
 /**
  * Reports whether a transaction is a login in the browser: its ids are longer than those of requests
- * (runtime/correlation.ts).
+ * (runtime/requester.ts).
  */
 const isOfLogin = (transaction: string): boolean => transaction.length > 20;
 
