@@ -25,7 +25,7 @@ interface RouterDependencies {
   /** Reports whether a limit with this name exists. */
   isLimit(name: string): boolean;
   /** Runs before anything else is done for a request. @throws AuthError when the request is refused. */
-  guard(ctx: Context, path: string | undefined): Admission | Promise<Admission>;
+  guard(ctx: Context, path: string | undefined): 'answered' | undefined | Promise<'answered' | undefined>;
   /** Counts the request against a limit. @throws AuthError 429 */
   takeLimit(ctx: Context, name: string): Promise<void>;
   /** Returns the middleware that leaves the parsed body at `ctx.request.body`. */
@@ -126,10 +126,12 @@ async function respond(
     if (found.value.byMethod.has('HEAD') === false && isPrefetch(ctx)) return refusePrefetch(ctx);
     if (route.cors === 'applications') await refuseForeignPages(deps, ctx);
     ctx.params = found.params;
-    if ((await receive(route, ctx)) === 'answered') return;
+    const admitted = await receive(route, ctx);
+    if (admitted === 'answered') return;
     for (const name of route.furtherLimits ?? []) await deps.takeLimit(ctx, name);
-    if (route.body !== undefined) ctx.state.body = checkBody(ctx, route.body, route.errors);
-    await (limit === 'unlimited' ? route.handle(ctx) : deps.work(() => route.handle(ctx)));
+    const body = route.body && checkBody(ctx, route.body, route.errors);
+    const handle = () => route.handle(ctx, { admitted, body });
+    await (limit === 'unlimited' ? handle() : deps.work(handle));
   } catch (thrown) {
     const error = toAuthError(thrown, deps.log.child({ requestId: ctx.state.requestId }));
     if (isBusy(error)) ctx.set('Retry-After', '1');
@@ -144,11 +146,12 @@ async function respond(
  * meanwhile the token may be revoked or the user blocked. So a request is admitted again after its body, unless the
  * whole body was there when it was admitted: most bodies arrive during that, and those requests are checked once.
  */
-async function receive(route: BoundRoute, ctx: Context): Promise<Admission> {
-  if ((await route.admit?.(ctx)) === 'answered') return 'answered';
+async function receive(route: BoundRoute, ctx: Context): Promise<unknown> {
+  const admitted = await route.admit?.(ctx);
+  if (admitted === 'answered') return admitted;
   const hasArrived = ctx.req.complete;
   await route.read(ctx, noop);
-  return hasArrived ? undefined : route.admit?.(ctx);
+  return hasArrived ? admitted : route.admit?.(ctx);
 }
 
 /** Limits the warning to one line in ten seconds, so that an overload does not also fill the log. */
@@ -460,9 +463,11 @@ interface RouteRules {
   bodies?: BodyRules;
 }
 
-/** The outcome of {@link Route.admit}; `answered` when the handler is not to run. */
-// biome-ignore lint/suspicious/noConfusingVoidType: most return nothing
-export type Admission = void | 'answered';
+/** What a handler is given. @template A what `admit` found. @template B the body as its schema parsed it. */
+interface Received<A, B> {
+  admitted: A;
+  body: B;
+}
 
 /** A request, or several methods of one path with the same handler. */
 export interface Route extends RouteRules {
@@ -472,14 +477,8 @@ export interface Route extends RouteRules {
   path: string;
   /** The schema that the router checks the body against. */
   body?: z.ZodType | undefined;
-  /**
-   * Runs before the body is read, so that the bodies of refused requests are not read. Runs again after a body that
-   * had to be waited for, so that nothing it found out is older than the whole request. Returns `answered` when it
-   * has responded, by a redirect for example.
-   * @throws AuthError when the request is refused.
-   */
-  admit?(ctx: Context): Promise<Admission>;
-  handle(ctx: Context): Promise<unknown> | unknown;
+  admit?: ((ctx: Context) => Promise<unknown>) | undefined;
+  handle(ctx: Context, received: Received<unknown, unknown>): Promise<unknown> | unknown;
 }
 
 /** What the API document says of a route. */
@@ -489,8 +488,8 @@ interface RouteDescription {
   /** Names of the document's security schemes, any one of which is enough. */
   security?: readonly SecurityScheme[];
   query?: z.ZodObject;
-  /** The schema of the body. The handler checks it, unless it was declared by {@link withBody}. */
-  body?: z.ZodType;
+  /** The schema of a body that the handler checks itself, because it says in its own words what is wrong. */
+  uncheckedBody?: z.ZodType;
   /** The accepted media types of the body; by default both. */
   bodyTypes?: readonly ('json' | 'form')[];
   /** By status: a short description, and the schema of the body that comes with it. */
@@ -500,28 +499,36 @@ interface RouteDescription {
 /** How a caller authenticates: with credentials, or with a token. */
 type SecurityScheme = 'client' | 'accessToken' | 'mfaToken' | 'device';
 
-/** A route as a feature declares it. @template D the dependencies of its handler. */
-export interface RouteDeclaration<D> extends RouteRules, RouteDescription {
-  /** Whether the router checks the body before it calls the handler. */
-  isBodyChecked?: boolean;
-  /** As {@link Route.admit}. */
-  admit?: (deps: D, ctx: Context) => Promise<Admission>;
-  handle: (deps: D, ctx: Context) => Promise<unknown> | unknown;
+/**
+ * A route as a feature declares it. One with `admit` or `body` is made by {@link route}, or by a function that returns
+ * what it made: otherwise its handler knows nothing of them.
+ * @template D the dependencies of its handler.
+ * @template A what `admit` found. @template B the body as its schema parsed it.
+ */
+export interface RouteDeclaration<D, A = unknown, B = unknown> extends RouteRules, RouteDescription {
+  /** The schema that the router checks the body against. The route's error shape words the errors. */
+  body?: z.ZodType<B>;
+  /**
+   * Runs before the body is read, so that the bodies of refused requests are not read. Runs again after a body that
+   * had to be waited for, so that nothing it found out is older than the whole request. Returns `answered` when it
+   * has responded, by a redirect for example.
+   * @throws AuthError when the request is refused.
+   */
+  admit?: (deps: D, ctx: Context) => Promise<A | 'answered'>;
+  handle: (deps: D, ctx: Context, received: Received<A, B>) => Promise<unknown> | unknown;
 }
 
-/**
- * Declares a body that the router checks before it calls the handler, which receives the parsed body. The route's
- * error shape words the errors.
- */
-export function withBody<D, B extends z.ZodType>(
-  body: B,
-  handle: (deps: D, ctx: Context, body: z.output<B>) => Promise<unknown> | unknown,
-): Required<Pick<RouteDeclaration<D>, 'body' | 'isBodyChecked' | 'handle'>> {
-  return {
-    body,
-    isBodyChecked: true,
-    handle: (deps, ctx) => handle(deps, ctx, ctx.state.body as z.output<B>),
-  };
+/** What a handler with types of its own needs beside it: they come from nowhere else. */
+type Sources<A, B> = (unknown extends A ? unknown : { admit: unknown }) & BodySource<B>;
+export type BodySource<B> = unknown extends B ? unknown : { body: unknown };
+
+/** Declares a route whose handler is given what `admit` found and the parsed body, each of its type. */
+export function route<D, A = unknown, B = unknown>(
+  declaration: RouteDeclaration<D, A, B> & Sources<NoInfer<A>, NoInfer<B>>,
+): RouteDeclaration<D> {
+  // The types are forgotten, because routes of many types are in one list. The router gives a handler nothing but
+  // what the `admit` and `body` beside it made.
+  return declaration as unknown as RouteDeclaration<D>;
 }
 
 /** Routes by `GET /path`, or by `GET|HEAD /path` for methods with the same handler. */
@@ -529,16 +536,16 @@ export type RouteDeclarations<D> = Readonly<Record<`${Method}${string} /${string
 
 /** Binds a feature's routes to its dependencies. @throws Error when a key is not a method and a path. */
 export function bindRoutes<D>(declared: RouteDeclarations<D>, deps: D): Route[] {
-  return Object.entries(declared).map(([key, { admit, ...route }]) => ({
+  return Object.entries(declared).map(([key, { admit, handle, ...rules }]) => ({
     ...parseRouteKey(key),
-    limit: route.limit,
-    ...(route.furtherLimits && { furtherLimits: route.furtherLimits }),
-    cors: route.cors,
-    errors: route.errors,
-    ...(route.bodies && { bodies: route.bodies }),
-    body: route.isBodyChecked === true ? route.body : undefined,
-    ...(admit && { admit: (ctx: Context) => admit(deps, ctx) }),
-    handle: (ctx) => route.handle(deps, ctx),
+    limit: rules.limit,
+    ...(rules.furtherLimits && { furtherLimits: rules.furtherLimits }),
+    cors: rules.cors,
+    errors: rules.errors,
+    ...(rules.bodies && { bodies: rules.bodies }),
+    body: rules.body,
+    admit: admit && ((ctx) => admit(deps, ctx)),
+    handle: (ctx, received) => handle(deps, ctx, received),
   }));
 }
 

@@ -8,7 +8,7 @@ import Koa from 'koa';
 import { z } from 'zod';
 import { readBody } from '../../src/http/body.ts';
 import { AuthError, oauthShape } from '../../src/http/errors.ts';
-import { bindRoutes, createRouter, type Route, withBody } from '../../src/http/router.ts';
+import { bindRoutes, createRouter, type Route, route } from '../../src/http/router.ts';
 import { createLog } from '../../src/runtime/log.ts';
 import { tenant } from '../support/flows.ts';
 import { startServer } from '../support/server.ts';
@@ -159,14 +159,15 @@ describe('the router', () => {
     const ask = await served(
       bindRoutes(
         {
-          'POST /people': {
+          'POST /people': route({
             ...common,
             limit: 'people',
             furtherLimits: ['all'],
-            ...withBody(body, (_deps, ctx, { name }) => {
+            body,
+            handle: (_deps, ctx, { body: { name } }) => {
               ctx.body = { name };
-            }),
-          },
+            },
+          }),
         },
         {},
       ),

@@ -75,7 +75,10 @@ export async function startSite(pages: Readonly<Record<string, SitePage | AuthEr
       methods.map((method) => [`${method} ${path}`, handle]),
     ),
   );
-  app.use((ctx, next) => (assets.get(`${ctx.method} ${ctx.path}`) ?? next)(ctx));
+  app.use((ctx, next) => {
+    const handle = assets.get(`${ctx.method} ${ctx.path}`);
+    return handle === undefined ? next() : handle(ctx, { admitted: undefined, body: undefined });
+  });
   app.use(readBody(100_000));
   app.use(async (ctx) => {
     if (ctx.method === 'POST') return takeForm(ctx);

@@ -3,7 +3,6 @@ import type { Context } from 'koa';
 import { addressList, parsePlain } from '../../http/addresses.ts';
 import { AuthError } from '../../http/errors.ts';
 import { tenantHostOf } from '../../http/request-target.ts';
-import type { Admission } from '../../http/router.ts';
 import type { NetworkAcl, Signals } from '../../records/network-acls.ts';
 import { type Config, derived } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';
@@ -37,13 +36,13 @@ interface Compiled {
  */
 export function networkGuard({ config, events, connectingAddress, isConsoleLogin }: NetworkAclDependencies) {
   const lists = derived(config.networkAcls, (acls) => acls.map(compiled));
-  const refuse = async (ctx: Context, acl: NetworkAcl): Promise<Admission> => {
+  const refuse = async (ctx: Context, acl: NetworkAcl): Promise<'answered' | undefined> => {
     if (await isConsoleLogin(ctx)) return undefined;
     recordMatch(events, acl, ctx.ip);
     return decided(ctx, acl.rule.action);
   };
   /** @throws AuthError 403 `access_denied` when a list blocks the request. */
-  return (ctx: Context): Admission | Promise<Admission> => {
+  return (ctx: Context): 'answered' | undefined | Promise<'answered' | undefined> => {
     const asked = lists();
     if (asked.length === 0) return undefined;
     const sender = {
@@ -63,7 +62,10 @@ export function networkGuard({ config, events, connectingAddress, isConsoleLogin
   };
 }
 
-function decided(ctx: Context, { block, redirect_uri: uri }: NetworkAcl['rule']['action']): Admission {
+function decided(
+  ctx: Context,
+  { block, redirect_uri: uri }: NetworkAcl['rule']['action'],
+): 'answered' | undefined {
   if (block === true)
     throw new AuthError(403, 'access_denied', 'A network access control list does not allow this request.', {
       extra: { reason: 'network_acl' },

@@ -29,8 +29,7 @@ export const METHODS_PATH = '/me/v1/authentication-methods';
 export async function handleCreate(
   deps: Deps,
   ctx: Context,
-  actor: Actor,
-  body: z.output<typeof createBody>,
+  { admitted: actor, body }: { admitted: Actor; body: z.output<typeof createBody> },
 ): Promise<void> {
   const { type, phone_number: phone, email, connection } = body;
   const selection = { connection, identity_user_id: body.identity_user_id ?? body.identity };
@@ -71,8 +70,7 @@ async function createFactor(deps: Deps, actor: Actor, type: MethodType, address:
 export async function handleVerify(
   deps: Deps,
   ctx: Context,
-  actor: Actor,
-  body: z.output<typeof verifyBody>,
+  { admitted: actor, body }: { admitted: Actor; body: z.output<typeof verifyBody> },
 ): Promise<void> {
   const { auth_session: authSession, otp_code: code = '', authn_response: response } = body;
   const { new_password: password } = body;

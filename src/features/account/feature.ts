@@ -3,7 +3,13 @@
 import type { Context } from 'koa';
 import { z } from 'zod';
 import { feature } from '../../engine/provider/feature.ts';
-import type { Area, RouteDeclarations } from '../../http/router.ts';
+import {
+  type Area,
+  type BodySource,
+  type RouteDeclaration,
+  type RouteDeclarations,
+  route,
+} from '../../http/router.ts';
 import { DATABASE } from '../../records/connections.ts';
 import { passkeyOptions } from '../../records/database-options.ts';
 import type { Limits } from '../../records/limits.ts';
@@ -13,6 +19,8 @@ import { TICKET_SECONDS } from '../connections/connected/connecting.ts';
 import { connectableConnections } from '../connections/connected/purposes.ts';
 import { CONNECT } from '../connections/connected/routes.ts';
 import type { Actor } from './actor.ts';
+import type { AccountScope } from './api.ts';
+import { actorOf, type CallerDependencies } from './caller.ts';
 import {
   type ConnectedDependencies,
   completeConnection,
@@ -42,8 +50,26 @@ import {
   patchBody,
   verifyBody,
 } from './parameter-schemas.ts';
-import { actorIn, myAccountRoute, withToken, withTokenAndBody } from './route.ts';
 import { methodAnswer } from './views.ts';
+
+/** Declares a route of the API, whose handler is given the user. @param scope the scope that the access token must have. */
+function accountRoute<D extends CallerDependencies, B = unknown>(
+  scope: AccountScope,
+  declared: Pick<RouteDeclaration<D, Actor, B>, 'summary' | 'query' | 'body' | 'answers' | 'handle'> &
+    BodySource<NoInfer<B>>,
+): RouteDeclaration<D> {
+  return route<D, Actor, B>({
+    limit: 'myAccount',
+    cors: 'applications',
+    errors: problemShape,
+    security: ['accessToken'],
+    admit: async (deps, ctx) => {
+      ctx.set('Cache-Control', 'no-store');
+      return actorOf(deps, ctx, scope);
+    },
+    ...declared,
+  });
+}
 
 // Routes of the My Account API for connected accounts (docs/wire/my-account.md).
 
@@ -53,75 +79,61 @@ const PATH = '/me/v1/connected-accounts';
 
 /** The routes of connected accounts. */
 const connectedAccountRoutes: RouteDeclarations<ConnectedRoutesDependencies> = {
-  [`POST ${PATH}/connect` as const]: {
-    ...myAccountRoute,
+  [`POST ${PATH}/connect` as const]: accountRoute('create:me:connected_accounts', {
     summary: 'Begin to connect an account at another provider',
     answers: { 201: { description: 'The URL for the browser, with the ticket', body: connectAnswer } },
-    ...withTokenAndBody<ConnectedRoutesDependencies, typeof connectBody>(
-      'create:me:connected_accounts',
-      connectBody,
-      async (deps, ctx, actor, body) => {
-        const { authSession, ticket } = await startConnection(deps, actor, body);
-        ctx.status = 201;
-        ctx.body = {
-          connect_uri: `${deps.issuer}${CONNECT.slice(1)}`,
-          connect_params: { ticket },
-          auth_session: authSession,
-          expires_in: TICKET_SECONDS,
-        };
-      },
-    ),
-  },
-  [`POST ${PATH}/complete` as const]: {
-    ...myAccountRoute,
+    body: connectBody,
+    handle: async (deps, ctx, { admitted: actor, body }) => {
+      const { authSession, ticket } = await startConnection(deps, actor, body);
+      ctx.status = 201;
+      ctx.body = {
+        connect_uri: `${deps.issuer}${CONNECT.slice(1)}`,
+        connect_params: { ticket },
+        auth_session: authSession,
+        expires_in: TICKET_SECONDS,
+      };
+    },
+  }),
+  [`POST ${PATH}/complete` as const]: accountRoute('create:me:connected_accounts', {
     summary: 'Complete the connection of an account',
     answers: { 201: { description: 'The account', body: connectedAnswer } },
-    ...withTokenAndBody<ConnectedRoutesDependencies, typeof completeBody>(
-      'create:me:connected_accounts',
-      completeBody,
-      async (deps, ctx, actor, body) => {
-        const account = await completeConnection(deps, actor, {
-          authSession: body.auth_session,
-          connectCode: body.connect_code,
-          codeVerifier: body.code_verifier,
-          redirectUri: body.redirect_uri,
-        });
-        ctx.status = 201;
-        ctx.body = connectedAccountView(account);
-      },
-    ),
-  },
-  [`GET ${PATH}/accounts` as const]: {
-    ...myAccountRoute,
-    ...withToken<ConnectedRoutesDependencies>('read:me:connected_accounts'),
+    body: completeBody,
+    handle: async (deps, ctx, { admitted: actor, body }) => {
+      const account = await completeConnection(deps, actor, {
+        authSession: body.auth_session,
+        connectCode: body.connect_code,
+        codeVerifier: body.code_verifier,
+        redirectUri: body.redirect_uri,
+      });
+      ctx.status = 201;
+      ctx.body = connectedAccountView(account);
+    },
+  }),
+  [`GET ${PATH}/accounts` as const]: accountRoute('read:me:connected_accounts', {
     summary: 'The accounts that the user has connected',
     query: accountsQuery,
     answers: { 200: { description: 'The accounts, without their tokens', body: accountsAnswer } },
-    handle: async (deps, ctx) => {
+    handle: async (deps, ctx, { admitted: actor }) => {
       const { connection, ...page } = read(ctx, accountsQuery);
-      const all = await listConnected(deps, actorIn(ctx), connection);
+      const all = await listConnected(deps, actor, connection);
       const { items, next } = pageOf(all, ({ id }) => id, page);
       ctx.body = { accounts: items.map(connectedAccountView), ...next };
     },
-  },
-  [`DELETE ${PATH}/accounts/:id` as const]: {
-    ...myAccountRoute,
-    ...withToken<ConnectedRoutesDependencies>('delete:me:connected_accounts'),
+  }),
+  [`DELETE ${PATH}/accounts/:id` as const]: accountRoute('delete:me:connected_accounts', {
     summary: 'Remove a connected account, with its tokens',
     answers: { 204: 'Removed' },
-    handle: async (deps, ctx) => {
-      await removeConnected(deps, actorIn(ctx), String(ctx.params.id));
+    handle: async (deps, ctx, { admitted: actor }) => {
+      await removeConnected(deps, actor, String(ctx.params.id));
       ctx.status = 204;
     },
-  },
-  [`GET ${PATH}/connections` as const]: {
-    ...myAccountRoute,
-    ...withToken<ConnectedRoutesDependencies>('read:me:connected_accounts'),
+  }),
+  [`GET ${PATH}/connections` as const]: accountRoute('read:me:connected_accounts', {
     summary: 'List the connections that can connect accounts',
     query: pageQuery,
     answers: { 200: { description: 'The connections of the application', body: connectionsAnswer } },
-    handle: async (deps, ctx) => {
-      const all = await connectableConnections(deps.config, actorIn(ctx).clientId);
+    handle: async (deps, ctx, { admitted: actor }) => {
+      const all = await connectableConnections(deps.config, actor.clientId);
       const { items, next } = pageOf(all, ({ connection }) => connection.name, read(ctx, pageQuery));
       const connections = items.map(({ connection: { name, strategy, options } }) => ({
         name,
@@ -130,7 +142,7 @@ const connectedAccountRoutes: RouteDeclarations<ConnectedRoutesDependencies> = {
       }));
       ctx.body = { connections, ...next };
     },
-  },
+  }),
 };
 
 /** Returns the scopes that a connection requests from its provider, as far as its options name them. */
@@ -172,22 +184,19 @@ function pageOf<T>(
 type Deps = AccountRoutesDependencies;
 
 /** The routes of authentication methods and factors. */
-const accountRoutes: RouteDeclarations<Deps> = {
-  [`GET ${METHODS_PATH}` as const]: {
-    ...myAccountRoute,
-    ...withToken<Deps>('read:me:authentication_methods'),
+const methodRoutes: RouteDeclarations<Deps> = {
+  [`GET ${METHODS_PATH}` as const]: accountRoute('read:me:authentication_methods', {
     summary: "List the user's authentication methods",
     query: z.object({ type: z.enum(METHOD_TYPES).optional().describe('Only methods of this type.') }),
     answers: { 200: { description: 'Passwords, passkeys, and confirmed second factors', body: listAnswer } },
-    handle: async (deps, ctx) => {
+    handle: async (deps, ctx, { admitted: actor }) => {
       const { type } = ctx.query;
       if (type !== undefined && !isMethodType(type)) throw invalidQuery('type', 'There is no such type.');
-      const all = await listMethods(deps, actorIn(ctx));
+      const all = await listMethods(deps, actor);
       ctx.body = { authentication_methods: all.filter((one) => type === undefined || one.type === type) };
     },
-  },
-  [`POST ${METHODS_PATH}` as const]: {
-    ...myAccountRoute,
+  }),
+  [`POST ${METHODS_PATH}` as const]: accountRoute('create:me:authentication_methods', {
     summary: 'Begin to add an authentication method',
     answers: {
       201: {
@@ -195,52 +204,47 @@ const accountRoutes: RouteDeclarations<Deps> = {
         body: begunAnswer,
       },
     },
-    ...withTokenAndBody('create:me:authentication_methods', createBody, handleCreate),
-  },
-  [`POST ${METHODS_PATH}/:id/verify` as const]: {
-    ...myAccountRoute,
+    body: createBody,
+    handle: handleCreate,
+  }),
+  [`POST ${METHODS_PATH}/:id/verify` as const]: accountRoute('create:me:authentication_methods', {
     summary: 'Verify a new authentication method, which is then active',
     answers: { 201: { description: 'The authentication method', body: methodAnswer } },
-    ...withTokenAndBody('create:me:authentication_methods', verifyBody, handleVerify),
-  },
-  [`GET ${METHODS_PATH}/:id` as const]: {
-    ...myAccountRoute,
-    ...withToken<Deps>('read:me:authentication_methods'),
+    body: verifyBody,
+    handle: handleVerify,
+  }),
+  [`GET ${METHODS_PATH}/:id` as const]: accountRoute('read:me:authentication_methods', {
     summary: 'One authentication method of the user',
     answers: { 200: { description: 'The authentication method', body: methodAnswer } },
-    handle: async (deps, ctx) => {
-      ctx.body = await getMethod(deps, actorIn(ctx), String(ctx.params.id));
+    handle: async (deps, ctx, { admitted: actor }) => {
+      ctx.body = await getMethod(deps, actor, String(ctx.params.id));
     },
-  },
-  [`PATCH ${METHODS_PATH}/:id` as const]: {
-    ...myAccountRoute,
+  }),
+  [`PATCH ${METHODS_PATH}/:id` as const]: accountRoute('update:me:authentication_methods', {
     summary: 'Name an authentication method',
     answers: { 200: { description: 'The authentication method', body: methodAnswer } },
-    ...withTokenAndBody('update:me:authentication_methods', patchBody, async (deps, ctx, actor, { name }) => {
+    body: patchBody,
+    handle: async (deps, ctx, { admitted: actor, body: { name } }) => {
       const id = String(ctx.params.id);
       ctx.body =
         name === undefined ? await getMethod(deps, actor, id) : await renameMethod(deps, actor, id, name);
-    }),
-  },
-  [`DELETE ${METHODS_PATH}/:id` as const]: {
-    ...myAccountRoute,
-    ...withToken<Deps>('delete:me:authentication_methods'),
+    },
+  }),
+  [`DELETE ${METHODS_PATH}/:id` as const]: accountRoute('delete:me:authentication_methods', {
     summary: 'Remove an authentication method',
     answers: { 204: 'Removed' },
-    handle: async (deps, ctx) => {
-      await removeMethod(deps, actorIn(ctx), String(ctx.params.id));
+    handle: async (deps, ctx, { admitted: actor }) => {
+      await removeMethod(deps, actor, String(ctx.params.id));
       ctx.status = 204;
     },
-  },
-  'GET /me/v1/factors': {
-    ...myAccountRoute,
-    ...withToken<Deps>('read:me:factors'),
+  }),
+  'GET /me/v1/factors': accountRoute('read:me:factors', {
     summary: 'List the factors that the tenant has enabled',
     answers: { 200: { description: 'The enabled factors', body: factorsAnswer } },
-    handle: async (deps, ctx) => {
-      ctx.body = { factors: await offeredTypes(deps, actorIn(ctx)) };
+    handle: async (deps, ctx, { admitted: actor }) => {
+      ctx.body = { factors: await offeredTypes(deps, actor) };
     },
-  },
+  }),
 };
 
 const isMethodType = (text: unknown): text is MethodType => METHOD_TYPES.some((type) => type === text);
@@ -293,7 +297,7 @@ export const account = feature<ConnectedRoutesDependencies>({
   name: 'account',
   limits,
   events,
-  routes: { ...accountRoutes, ...connectedAccountRoutes },
+  routes: { ...methodRoutes, ...connectedAccountRoutes },
 });
 
 /** Below `/me/`, unknown paths are answered in the API's error format, too. */

@@ -26,9 +26,9 @@ function onThisMachine<D extends { baseUrl: string }>(routes: RouteDeclarations<
       key,
       {
         ...route,
-        handle: (deps: D, ctx: Context) => {
+        handle: (deps, ctx, received) => {
           refuseOthers(deps.baseUrl, ctx);
-          return route.handle(deps, ctx);
+          return route.handle(deps, ctx, received);
         },
       },
     ]),
@@ -246,7 +246,7 @@ export function openApi(api: ApiDescription): Json {
 
 function operationOf(api: ApiDescription, components: Components, path: string, route: Route): Json {
   const { summary, security = [], cors, limit, furtherLimits = [] } = route;
-  const body = path === '/oauth/token' ? tokenBodies(api) : route.body;
+  const body = path === '/oauth/token' ? tokenBodies(api) : (route.body ?? route.uncheckedBody);
   const limited = [limit, ...furtherLimits].filter((name) => name !== 'unlimited');
   return {
     summary,

@@ -10,7 +10,7 @@ import { bodyObject, type Fields, textField } from '../../http/body.ts';
 import { AuthError, oauthShape } from '../../http/errors.ts';
 import { languagesOf } from '../../http/languages.ts';
 import { CLIENT_FIELDS, optional, required, unchecked } from '../../http/parameter-schemas.ts';
-import { type RouteDeclarations, withBody } from '../../http/router.ts';
+import { type RouteDeclarations, route } from '../../http/router.ts';
 import type { Limits } from '../../records/limits.ts';
 import { methodTypeOf } from '../../records/second-factors.ts';
 import { readPresence } from '../../users/login.ts';
@@ -97,20 +97,21 @@ const associateBody = z.object({
 
 /** The routes of the MFA API. */
 const mfaRoutes: RouteDeclarations<MfaRoutesDependencies> = {
-  'POST /mfa/challenge': {
+  'POST /mfa/challenge': route({
     ...api,
     limit: 'mfaChallenge',
     summary: 'Challenge a second factor: send a code, or notify a device',
     security: ['client'],
     answers: { 200: { description: 'The challenge', body: challengeAnswer } },
-    ...withBody(challengeBody, handleChallenge),
-  },
+    body: challengeBody,
+    handle: handleChallenge,
+  }),
   'POST /mfa/associate': {
     ...api,
     limit: 'mfaAssociate',
     summary: 'Begin to enrol an authenticator',
     security: ['mfaToken', 'accessToken'],
-    body: associateBody,
+    uncheckedBody: associateBody,
     answers: {
       200: { description: 'The authenticator, to be confirmed at the token endpoint', body: association },
     },
@@ -137,8 +138,9 @@ const mfaRoutes: RouteDeclarations<MfaRoutesDependencies> = {
 async function handleChallenge(
   deps: MfaRoutesDependencies,
   ctx: Context,
-  { mfa_token: token, challenge_type: types = '', authenticator_id: authenticatorId }: ChallengeBody,
+  { body }: { body: ChallengeBody },
 ): Promise<void> {
+  const { mfa_token: token, challenge_type: types = '', authenticator_id: authenticatorId } = body;
   ctx.set('Cache-Control', 'no-store');
   const clientId = await deps.authenticateClient(ctx);
   await requireMfaGrant(deps, clientId);

@@ -50,7 +50,7 @@ const crossOriginRoutes: RouteDeclarations<CrossOriginDependencies> = {
     errors: oauthShape,
     summary:
       'Get a login ticket for credentials that the user entered on a page of the application (cross-origin login)',
-    body: z.object({
+    uncheckedBody: z.object({
       client_id: required(
         'The application; it must allow cross-origin login, and the `Origin` must be its own.',
       ),

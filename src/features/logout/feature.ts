@@ -156,7 +156,7 @@ const logoutRoutes: RouteDeclarations<LogoutDependencies> = {
   'POST /oidc/logout': {
     ...endpoint,
     summary: 'Log out (OpenID Connect RP-Initiated Logout 1.0), by a form',
-    body: rpParameters,
+    uncheckedBody: rpParameters,
     bodyTypes: ['form'],
     answers: LOGGED_OUT,
     handle: logRefusals((deps, ctx) => rpLogout(deps, ctx, postedFields(ctx, RP_PARAMETERS), 'POST')),

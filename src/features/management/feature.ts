@@ -6,7 +6,7 @@ import { feature } from '../../engine/provider/feature.ts';
 import { bodyOf, bodyWithoutFile } from '../../http/body.ts';
 import { AuthError } from '../../http/errors.ts';
 import { isMultipart } from '../../http/multipart.ts';
-import type { Area, RouteDeclarations } from '../../http/router.ts';
+import { type Area, type RouteDeclaration, route } from '../../http/router.ts';
 import type { Limits } from '../../records/limits.ts';
 import type { TenantConfig } from '../../tenant/config.ts';
 import type { TenantUsers } from '../../users/users.ts';
@@ -23,26 +23,21 @@ import { exportLinks, type LinkDependencies } from './jobs/links.ts';
 
 interface ManagementRoutesDependencies extends CallerDependencies, AnswerDependencies {}
 
-/** Returns the route of each call. */
-function routesOfCalls<D>(calls: readonly Call<D>[]): RouteDeclarations<D & ManagementRoutesDependencies> {
-  return Object.fromEntries(
-    calls.map((call) => [
-      `${call.method} /api/v2${call.path}`,
-      {
-        limit: 'management',
-        cors: 'applications',
-        errors: managementShape,
-        bodies: {
-          ...(call.body && { maxBytes: largestBodyOf(call.body), isShared: true }),
-          ...(call.textTypes && { textTypes: call.textTypes }),
-          ...(call.body === undefined && { ignoresNull: true }),
-          ...(call.file && { file: call.file }),
-        },
-        admit: (deps: D & ManagementRoutesDependencies, ctx: Context) => admit(deps, call, ctx),
-        handle: (deps: D & ManagementRoutesDependencies, ctx: Context) => answer(deps, call, ctx),
-      },
-    ]),
-  );
+/** Returns the route of a call. */
+function routeOf<D>(call: Call<D>): RouteDeclaration<D & ManagementRoutesDependencies> {
+  return route({
+    limit: 'management',
+    cors: 'applications',
+    errors: managementShape,
+    bodies: {
+      ...(call.body && { maxBytes: largestBodyOf(call.body), isShared: true }),
+      ...(call.textTypes && { textTypes: call.textTypes }),
+      ...(call.body === undefined && { ignoresNull: true }),
+      ...(call.file && { file: call.file }),
+    },
+    admit: (deps: D & ManagementRoutesDependencies, ctx) => admit(deps, call, ctx),
+    handle: (deps: D & ManagementRoutesDependencies, ctx, { admitted }) => answer(deps, call, ctx, admitted),
+  });
 }
 
 /**
@@ -50,12 +45,11 @@ function routesOfCalls<D>(calls: readonly Call<D>[]): RouteDeclarations<D & Mana
  * reading that is the expensive part.
  * @throws AuthError 4xx
  */
-async function admit<D>(deps: ManagementRoutesDependencies, call: Call<D>, ctx: Context): Promise<void> {
+async function admit<D>(deps: ManagementRoutesDependencies, call: Call<D>, ctx: Context): Promise<Caller> {
   const caller = await callerOf(deps, ctx);
-  ctx.state.caller = caller;
   const request = requestOf(deps, call, ctx, caller);
   allow(deps, call, request);
-  if (call.file === undefined) return;
+  if (call.file === undefined) return caller;
   try {
     queryFor(call, queryOf(call, ctx));
     if (!isMultipart(ctx))
@@ -64,10 +58,16 @@ async function admit<D>(deps: ManagementRoutesDependencies, call: Call<D>, ctx: 
     recordFailure(deps.events, call, request, thrown);
     throw thrown;
   }
+  return caller;
 }
 
-async function answer<D>(deps: D & ManagementRoutesDependencies, call: Call<D>, ctx: Context): Promise<void> {
-  const request = requestOf(deps, call, ctx, ctx.state.caller as Caller);
+async function answer<D>(
+  deps: D & ManagementRoutesDependencies,
+  call: Call<D>,
+  ctx: Context,
+  caller: Caller,
+): Promise<void> {
+  const request = requestOf(deps, call, ctx, caller);
   const response = await execute(deps, call, request, { query: queryOf(call, ctx), body: bodyOf(ctx) });
   ctx.status = response.status;
   ctx.set('Cache-Control', 'no-store');
@@ -176,7 +176,12 @@ export const management = feature<ManagementNeeds, unknown, ManagementFeatureDep
   name: 'management',
   limits,
   events,
-  routes: { ...routesOfCalls(MANAGEMENT_CALLS), ...exportLinks },
+  routes: {
+    ...Object.fromEntries(
+      MANAGEMENT_CALLS.map((call) => [`${call.method} /api/v2${call.path}` as const, routeOf(call)]),
+    ),
+    ...exportLinks,
+  },
   collections: [
     'connectionKeys',
     'documents',

@@ -295,9 +295,10 @@ function recordRejections(
 }
 
 function recordRejection(handle: RouteDeclaration<SamlRoutesDependencies>['handle']) {
-  return async (deps: SamlRoutesDependencies, ctx: Context): Promise<void> => {
+  return async (...received: Parameters<typeof handle>): Promise<void> => {
+    const [deps, ctx] = received;
     try {
-      await handle(deps, ctx);
+      await handle(...received);
     } catch (thrown) {
       if (thrown instanceof AuthError && thrown.status < 500) {
         deps.events.record({

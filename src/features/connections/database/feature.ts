@@ -7,7 +7,7 @@ import type { RateLimits } from '../../../capabilities/protection/rate-limit.ts'
 import { requestContextOf } from '../../../engine/login/action-event.ts';
 import { feature } from '../../../engine/provider/feature.ts';
 import { languagesOf } from '../../../http/languages.ts';
-import { type RouteDeclarations, withBody } from '../../../http/router.ts';
+import { type RouteDeclarations, route } from '../../../http/router.ts';
 import type { Connection } from '../../../records/collections.ts';
 import { normalizeEmail } from '../../../records/email.ts';
 import type { Limits } from '../../../records/limits.ts';
@@ -76,14 +76,15 @@ const api = { limit: 'other', cors: 'applications', errors: legacyShape } as con
 
 /** The routes of database connections. */
 const databaseRoutes: RouteDeclarations<DatabaseDependencies> = {
-  'POST /dbconnections/signup': {
+  'POST /dbconnections/signup': route({
     ...api,
     furtherLimits: ['signup'],
     summary: 'Sign up',
     answers: { 200: { description: 'The new user, with its id', body: signUpAnswer } },
-    ...withBody(signUpBody, handleSignUp),
-  },
-  'POST /dbconnections/change_password': {
+    body: signUpBody,
+    handle: handleSignUp,
+  }),
+  'POST /dbconnections/change_password': route({
     ...api,
     summary: 'Send a link to set a new password',
     answers: {
@@ -93,11 +94,16 @@ const databaseRoutes: RouteDeclarations<DatabaseDependencies> = {
         type: 'text/html',
       },
     },
-    ...withBody(changePasswordBody, handleChangePassword),
-  },
+    body: changePasswordBody,
+    handle: handleChangePassword,
+  }),
 };
 
-async function handleSignUp(deps: DatabaseDependencies, ctx: Context, body: SignUpBody): Promise<void> {
+async function handleSignUp(
+  deps: DatabaseDependencies,
+  ctx: Context,
+  { body }: { body: SignUpBody },
+): Promise<void> {
   const connection = await databaseOf(deps.config, body);
   const { email, password, username, phone_number } = body;
   const result = await signUp(deps.users, {
@@ -134,7 +140,7 @@ async function handleSignUp(deps: DatabaseDependencies, ctx: Context, body: Sign
 async function handleChangePassword(
   deps: DatabaseDependencies,
   ctx: Context,
-  body: ChangePasswordBody,
+  { body }: { body: ChangePasswordBody },
 ): Promise<void> {
   const { email, client_id: clientId, organization: organizationName } = body;
   await deps.rateLimits.takeFrom(ctx, 'changePassword', normalizeEmail(email));

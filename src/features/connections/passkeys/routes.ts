@@ -6,7 +6,7 @@ import { creationOptions, requestOptions } from '../../../capabilities/webauthn/
 import { customOrigin, relyingPartyFor } from '../../../capabilities/webauthn/relying-party.ts';
 import { AuthError, oauthShape } from '../../../http/errors.ts';
 import { CLIENT_FIELDS, optional } from '../../../http/parameter-schemas.ts';
-import { type RouteDeclarations, withBody } from '../../../http/router.ts';
+import { type RouteDeclarations, route } from '../../../http/router.ts';
 import type { Client, Connection } from '../../../records/collections.ts';
 import { passkeyOptions } from '../../../records/database-options.ts';
 import type { Config } from '../../../tenant/config.ts';
@@ -51,27 +51,29 @@ const answer = z.object({
 const api = { limit: 'passkey', cors: 'applications', errors: oauthShape } as const;
 
 export const passkeyRoutes: RouteDeclarations<PasskeyRoutesDependencies> = {
-  'POST /passkey/challenge': {
+  'POST /passkey/challenge': route({
     ...api,
     summary: 'Begin a login with a passkey',
     security: ['client'],
     answers: { 200: { description: 'The options for the authenticator', body: answer } },
-    ...withBody(challengeBody, beginLogin),
-  },
-  'POST /passkey/register': {
+    body: challengeBody,
+    handle: beginLogin,
+  }),
+  'POST /passkey/register': route({
     ...api,
     furtherLimits: ['signup'],
     summary: 'Begin to sign up with a passkey',
     security: ['client'],
     answers: { 200: { description: 'The options for the authenticator', body: answer } },
-    ...withBody(registerBody, beginSignUp),
-  },
+    body: registerBody,
+    handle: beginSignUp,
+  }),
 };
 
 async function beginLogin(
   deps: PasskeyRoutesDependencies,
   ctx: Context,
-  { realm }: z.output<typeof challengeBody>,
+  { body: { realm } }: { body: z.output<typeof challengeBody> },
 ): Promise<void> {
   const { client, connection } = await authenticateRequest(deps, ctx, realm);
   const { client_id: clientId } = client;
@@ -85,8 +87,9 @@ async function beginLogin(
 async function beginSignUp(
   deps: PasskeyRoutesDependencies,
   ctx: Context,
-  { realm, user_profile, user_metadata: metadata }: z.output<typeof registerBody>,
+  { body }: { body: z.output<typeof registerBody> },
 ): Promise<void> {
+  const { realm, user_profile, user_metadata: metadata } = body;
   const { client, connection } = await authenticateRequest(deps, ctx, realm);
   const { email: address, username: newUsername, phone_number: phone, ...claims } = user_profile;
   const typed = { email: address, username: newUsername, phone_number: phone };

@@ -16,7 +16,7 @@ import { nameBrowser } from '../../../http/browser-cookie.ts';
 import type { Csrf } from '../../../http/csrf.ts';
 import { AuthError, oauthShape } from '../../../http/errors.ts';
 import { languagesOf } from '../../../http/languages.ts';
-import { type RouteDeclarations, withBody } from '../../../http/router.ts';
+import { type RouteDeclarations, route } from '../../../http/router.ts';
 import type { Client } from '../../../records/collections.ts';
 import type { Limits } from '../../../records/limits.ts';
 import type { Random } from '../../../runtime/secrets.ts';
@@ -165,11 +165,11 @@ const passwordlessRoutes: RouteDeclarations<PasswordlessDependencies> = {
     ...api,
     summary: 'Send a code or a login link',
     security: ['client'],
-    body: startBody,
+    uncheckedBody: startBody,
     answers: { 200: { description: 'Sent; the answer is the same if nothing was sent', body: startAnswer } },
     handle: handleStart,
   },
-  'POST /otp/challenge': {
+  'POST /otp/challenge': route({
     ...api,
     furtherLimits: ['passwordlessStart'],
     summary: 'Send a code for a login, or a sign-up, in a database connection',
@@ -177,8 +177,9 @@ const passwordlessRoutes: RouteDeclarations<PasswordlessDependencies> = {
     answers: {
       200: { description: 'Sent; the answer is the same if nothing was sent', body: sessionAnswer },
     },
-    ...withBody(sessionBody, handleSession),
-  },
+    body: sessionBody,
+    handle: handleSession,
+  }),
   'POST /passwordless/verify': {
     ...api,
     summary: 'Log in with a code, or only check a code (as the browser SDK does)',

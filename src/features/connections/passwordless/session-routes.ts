@@ -53,7 +53,7 @@ const CODE_SECONDS = 180;
 export async function handleSession(
   deps: SessionDependencies,
   ctx: Context,
-  body: z.output<typeof sessionBody>,
+  { body }: { body: z.output<typeof sessionBody> },
 ): Promise<void> {
   ctx.set('Cache-Control', 'no-store');
   const client = await clientOf(deps, ctx);

@@ -54,7 +54,7 @@ const deviceRoutes: RouteDeclarations<DeviceRoutesDependencies> = {
     ...api,
     security: [],
     summary: 'Enrol a device with the ticket of a QR code',
-    body: enrollment,
+    uncheckedBody: enrollment,
     answers: { 200: { description: 'The device', body: enrolledDevice } },
     handle: async (deps, ctx) => {
       ctx.body = await enrollDevice(deps, bodyOf(ctx), ctx.ip);

@@ -14,7 +14,7 @@ import {
 import { anonymousGrant } from '../../../engine/token/anonymous-access.ts';
 import { AuthError, oauthShape } from '../../../http/errors.ts';
 import { CLIENT_FIELDS, optional, required } from '../../../http/parameter-schemas.ts';
-import { type RouteDeclarations, withBody } from '../../../http/router.ts';
+import { type RouteDeclarations, route } from '../../../http/router.ts';
 import { scopeValues } from '../../../records/apis.ts';
 import type { ResourceServer } from '../../../records/collections.ts';
 import type { Limits } from '../../../records/limits.ts';
@@ -80,7 +80,7 @@ const logoutBody = z.object({ client_id: required('The application.') });
 const api = { limit: 'anonymous', cors: 'applications', errors: oauthShape } as const;
 
 const anonymousRoutes: RouteDeclarations<AnonymousDependencies> = {
-  'POST /anonymous/token': {
+  'POST /anonymous/token': route({
     ...api,
     summary: 'Begin the session of a visitor who has not logged in, or get an access token for one',
     security: ['client'],
@@ -91,22 +91,25 @@ const anonymousRoutes: RouteDeclarations<AnonymousDependencies> = {
         body: z.union([tokenAnswer, transferAnswer]),
       },
     },
-    ...withBody(tokenBody, issueTokens),
-  },
-  'POST /anonymous/logout': {
+    body: tokenBody,
+    handle: issueTokens,
+  }),
+  'POST /anonymous/logout': route({
     ...api,
     summary: 'End the session of a visitor; the application deletes the session token',
     bodyTypes: ['json'],
     answers: { 204: 'Accepted; the server stores nothing about the session' },
-    ...withBody(logoutBody, endSession),
-  },
+    body: logoutBody,
+    handle: endSession,
+  }),
 };
 
 async function issueTokens(
   deps: AnonymousDependencies,
   ctx: Context,
-  { session_token: sessionToken, audience, scope, metadata: newMetadata }: z.output<typeof tokenBody>,
+  { body }: { body: z.output<typeof tokenBody> },
 ): Promise<void> {
+  const { session_token: sessionToken, audience, scope, metadata: newMetadata } = body;
   ctx.set('Cache-Control', 'no-store');
   const clientId = await deps.authenticateClient(ctx);
   const { config, events, wallClock } = deps;
@@ -160,7 +163,7 @@ async function issueTransferTicket(
 async function endSession(
   { config }: AnonymousDependencies,
   ctx: Context,
-  { client_id: clientId }: z.output<typeof logoutBody>,
+  { body: { client_id: clientId } }: { body: z.output<typeof logoutBody> },
 ): Promise<void> {
   if ((await config.client(clientId)) === undefined)
     throw new AuthError(401, 'invalid_client', 'Unauthorized');

@@ -275,7 +275,7 @@ declare module '../../../records/log-events.ts' {
 const authenticationRoute = {
   summary: 'Ask a user to approve a login (CIBA)',
   security: ['client'],
-  body: authorizationBody,
+  uncheckedBody: authorizationBody,
   answers: { 200: { description: 'The `auth_req_id` for the token endpoint', body: authorizationAnswer } },
   limit: 'bcAuthorize',
   cors: 'none',

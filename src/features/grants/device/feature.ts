@@ -379,7 +379,7 @@ export const device = feature<DeviceDependencies, DeviceGrantDependencies>({
       errors: oauthShape,
       summary: 'Begin a login for a device (RFC 8628)',
       security: ['client'],
-      body: authorizationBody,
+      uncheckedBody: authorizationBody,
       answers: { 200: { description: 'The codes', body: authorizationAnswer } },
       handle: async (deps, ctx) => {
         const codes = await authorizeDevice(deps, ctx);
