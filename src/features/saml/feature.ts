@@ -83,7 +83,7 @@ const logoutRoutes: RouteDeclarations<SamlLogoutRoutesDependencies> = {
   'POST /samlp/:client_id/logout': {
     ...logoutRoute(handleMessage),
     summary: 'SAML single logout (HTTP-POST binding)',
-    body: z.object(message),
+    uncheckedBody: z.object(message),
     bodyTypes: ['form'],
     answers: {
       200: 'A page with the next message in a form that submits itself.',
@@ -245,7 +245,7 @@ const samlRoutes: RouteDeclarations<SamlRoutesDependencies> = {
     'POST /samlp/:client_id': {
       ...samlp,
       summary: 'Log in by SAML 2.0 (HTTP-POST binding)',
-      body: z.object(requestParameters),
+      uncheckedBody: z.object(requestParameters),
       bodyTypes: ['form'],
       answers: LOGIN_ANSWERS,
       handle: handleLogin,

@@ -184,7 +184,7 @@ const passwordlessRoutes: RouteDeclarations<PasswordlessDependencies> = {
     ...api,
     summary: 'Log in with a code, or only check a code (as the browser SDK does)',
     security: ['client'],
-    body: verifyBody,
+    uncheckedBody: verifyBody,
     answers: {
       200: 'The tokens, as at the token endpoint; or an empty object if a code was only checked and is right',
     },

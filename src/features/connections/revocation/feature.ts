@@ -203,7 +203,7 @@ export const revocation = feature<RevocationDependencies>({
       cors: 'none',
       errors: oauthShape,
       summary: "End a user's sessions and refresh tokens, by a JWT that their identity provider signs",
-      body: revocationBody,
+      uncheckedBody: revocationBody,
       bodyTypes: ['json'],
       answers: { 204: 'The sessions and refresh tokens have ended' },
       handle: async (deps, ctx) => {

@@ -63,7 +63,7 @@ const samlUpstreamRoutes: RouteDeclarations<SamlUpstreamDependencies> = {
   'POST /logout': {
     ...samlp,
     summary: "SAML single logout by a connection's identity provider (HTTP-POST binding)",
-    body: z.object(message),
+    uncheckedBody: z.object(message),
     bodyTypes: ['form'],
     answers: {
       200: 'A page with a LogoutResponse in a form that submits itself.',
