@@ -124,7 +124,7 @@ export const engine = feature<EngineRoutesDependencies>({
   collections: ['signingKeys', 'sharedSecrets', 'artifacts', 'consents'],
   routes: {
     'GET /authorize': { ...authorize, query: authorizationParameters },
-    'POST /authorize': { ...authorize, body: authorizationParameters, bodyTypes: ['form'] },
+    'POST /authorize': { ...authorize, uncheckedBody: authorizationParameters, bodyTypes: ['form'] },
     'GET /authorize/:uid': {
       limit: 'authorize',
       cors: 'none',
@@ -137,7 +137,7 @@ export const engine = feature<EngineRoutesDependencies>({
       bodies: { maxBytes: MAX_PUSHED_BYTES },
       summary: 'Push an authorization request (RFC 9126)',
       security: ['client'],
-      body: pushedBody,
+      uncheckedBody: pushedBody,
       answers: {
         201: { description: 'The `request_uri` for `/authorize`', body: pushedAnswer },
       },
@@ -156,7 +156,7 @@ export const engine = feature<EngineRoutesDependencies>({
       limit: 'revoke',
       summary: 'Revoke a refresh token (RFC 7009)',
       security: ['client'],
-      body: revocationBody,
+      uncheckedBody: revocationBody,
       answers: { 200: 'Revoked; also for a token that is not one of the application' },
       handle: ({ tokens }, ctx) => tokens.revoke(ctx),
     },
@@ -166,7 +166,7 @@ export const engine = feature<EngineRoutesDependencies>({
       limit: 'introspect',
       summary: 'Tell the client of an API whether an access token for that API is active (RFC 7662)',
       security: ['client'],
-      body: introspectionBody,
+      uncheckedBody: introspectionBody,
       answers: {
         200: { description: 'Whether the token is active, and its claims', body: introspectionAnswer },
       },
@@ -193,7 +193,9 @@ export const engine = feature<EngineRoutesDependencies>({
     'GET /userinfo': profile,
     'POST /userinfo': {
       ...profile,
-      body: z.object({ access_token: optional('The access token, instead of the header (RFC 6750 §2.2).') }),
+      uncheckedBody: z.object({
+        access_token: optional('The access token, instead of the header (RFC 6750 §2.2).'),
+      }),
     },
   },
 });
