@@ -163,7 +163,7 @@ describe('the architecture', () => {
       for (const { dynamic, dependencyTypes, resolved } of dependencies)
         if (!dynamic && !dependencyTypes.includes('type-only')) follow(resolved);
     };
-    for (const file of ['commands/commands', 'commands/run', 'server/workers']) follow(`src/${file}.ts`);
+    for (const file of ['commands/index', 'commands/start', 'server/workers']) follow(`src/${file}.ts`);
     expect(reached).to.include('src/server/stop.ts');
     for (const file of ['serve', 'start', 'server', 'features'])
       expect(reached).not.to.include(`src/server/${file}.ts`);

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { parse } from 'yaml';
 import { createLog } from '../../src/runtime/log.ts';
-import { sendOrRunOrder } from '../../src/server/administration/order.ts';
+import { sendOrRunOrder } from '../../src/server/administration/carry-out.ts';
 import { sendOrder } from '../../src/server/administration/send.ts';
 import type { Store } from '../../src/store/contract.ts';
 import { openStore } from '../../src/store/open.ts';

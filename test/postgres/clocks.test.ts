@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { createDeliveries } from '../../src/capabilities/delivery/deliveries.ts';
 import { sharedReservations } from '../../src/capabilities/protection/attempts.ts';
-import { inspectionFindings } from '../../src/commands/doctor/command.ts';
+import { inspectionFindings } from '../../src/commands/doctor/examine.ts';
 import { createLog } from '../../src/runtime/log.ts';
 import { systemRandom } from '../../src/runtime/secrets.ts';
 import { inspect } from '../../src/server/administration/inspect.ts';

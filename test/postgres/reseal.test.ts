@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { ensureSigningKeys } from '../../src/capabilities/signing/keys.ts';
-import { repair } from '../../src/commands/store-commands.ts';
+import { repairEmbedded } from '../../src/commands/repair.ts';
 import { systemRandom } from '../../src/runtime/secrets.ts';
 import { openStore } from '../../src/store/open.ts';
 import { keyFile } from '../../src/store/sealing/key.ts';
@@ -130,8 +130,8 @@ describe('the key of a store in PostgreSQL', () => {
   });
 
   it('cannot be repaired by `gatehouse repair`, which says that it repairs files and that a database needs a backup', async () => {
-    const host = { env: { DATABASE_URL: url, DATA_DIR: dataDir } } as unknown as Parameters<typeof repair>[0];
-    const refused = String(await rejection(repair(host)));
+    const host = { env: { DATABASE_URL: url, DATA_DIR: dataDir } } as unknown as Parameters<typeof repairEmbedded>[0];
+    const refused = String(await rejection(repairEmbedded(host)));
     expect(refused).to.match(/works on the files of the embedded store.*restored from its backup/);
   });
 });

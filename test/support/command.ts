@@ -1,7 +1,7 @@
 // Runs subcommands of `gatehouse` in this process, because a new process needs half a second of processor time to load
 // them. Tests that use `process.ts` cover that `src/cli.ts` runs them in a process.
 import { Readable, Writable } from 'node:stream';
-import { runCommand as run } from '../../src/commands/commands.ts';
+import { runCommand as run } from '../../src/commands/index.ts';
 
 interface CommandOptions {
   /** The directory that relative paths in arguments and settings start from. */

@@ -6,7 +6,8 @@ import { expect } from 'chai';
 import { parse } from 'yaml';
 import { managementApi } from '../../src/features/management/api.ts';
 import { createLog } from '../../src/runtime/log.ts';
-import { type OrderDependencies, runOrder } from '../../src/server/administration/orders.ts';
+import type { OrderDependencies } from '../../src/server/administration/order.ts';
+import { runOrder } from '../../src/server/administration/orders.ts';
 import { parseTenant, readTenant, type TenantFault } from '../../src/tenant/load.ts';
 import { EXAMPLE } from '../management/example.ts';
 import { createAgent } from '../support/agent.ts';
@@ -66,10 +67,7 @@ describe('a tenant that is exported and applied', () => {
 
   it('keeps changes of the Management API', async () => {
     server = await startServer({ tenant: EVERYTHING });
-    const { client_id, client_secret } = (await runOrder(deps(), { command: 'admin', name: 'A' })) as Record<
-      string,
-      string
-    >;
+    const { client_id, client_secret } = await runOrder(deps(), { command: 'admin', name: 'A' });
     const agent = createAgent(server);
     const { access_token } = (
       await agent.request('/oauth/token', {

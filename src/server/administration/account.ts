@@ -1,20 +1,23 @@
 // The order of `gatehouse users account`: decides whose a user is, if an account with the user's name at the provider may be
 // that of another person.
+import { z } from 'zod';
 import type { IdentityRecord } from '../../records/identities.ts';
 import { type Store, UniqueKeyError } from '../../store/contract.ts';
 import type { Events } from '../../tenant/events.ts';
 import type { Identity } from '../../users/changes.ts';
 import type { User } from '../../users/user.ts';
-import { recordOrder } from './order-events.ts';
+import { order, recordOrder } from './order.ts';
 
-export interface AccountOrder {
+const body = z.strictObject({
   /** The user's id. */
-  user: string;
+  user: z.string().min(1).max(1024),
   /** The provider's id of the account that is the user's. */
-  join?: string | undefined;
+  join: z.string().min(1).max(512).optional(),
   /** Whether the account that was refused is another person's. */
-  keep?: boolean | undefined;
-}
+  keep: z.boolean().optional(),
+});
+
+export const account = order({ body, run: decideAccount });
 
 /** What is known about whose a user is. */
 export interface AccountState {
@@ -27,15 +30,14 @@ export interface AccountState {
  * user: the provider has given the name to somebody else.
  * @throws Error if there is no such user, no account was refused, or it is not the one that was named.
  */
-export async function decideAccount(
+async function decideAccount(
   {
     store,
     events,
     endSessions,
   }: { store: Store; events: Pick<Events, 'record'>; endSessions(userId: string): Promise<void> },
-  order: AccountOrder,
+  { user: id, join, keep = false }: z.output<typeof body>,
 ): Promise<AccountState> {
-  const { user: id, join, keep = false } = order;
   if (join !== undefined && keep) throw new Error('--join and --keep exclude each other');
   if ((await store.collection('users').get(id)) === undefined) throw new Error(`there is no user ${id}`);
   if (join !== undefined || keep) await decide(store, id, join);

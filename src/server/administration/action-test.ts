@@ -1,4 +1,5 @@
 // Test runs of actions: the action is read from the store, and runs in the process of the command.
+import { z } from 'zod';
 import { type ActionTestResult, tryAction } from '../../capabilities/actions/try-action.ts';
 import { createPackages } from '../../capabilities/scripts/packages/packages.ts';
 import { createScripts } from '../../capabilities/scripts/scripts.ts';
@@ -7,6 +8,7 @@ import { ACTION_MODULE } from '../../records/action-modules.ts';
 import { deployedOf, draftOf, type RunnableAction, type Trigger, triggerOf } from '../../records/actions.ts';
 import { outboundAllow, packagesDirectory, type Settings } from '../../settings/index.ts';
 import type { Store } from '../../store/contract.ts';
+import { order } from './order.ts';
 import { usageLines } from './script-test.ts';
 
 /** An action from the store, with its secrets. */
@@ -15,11 +17,17 @@ export interface StoredAction {
   trigger: Trigger;
 }
 
+/** Returns the action to run. */
+export const action = order({
+  body: z.strictObject({ name: z.string().min(1).max(255), isDraft: z.boolean() }),
+  run: storedAction,
+});
+
 /**
  * Returns an action as it was last deployed, or its draft.
  * @throws Error if it does not exist, was not deployed, or its trigger is not supported.
  */
-export async function storedAction(
+async function storedAction(
   { store }: { store: Store },
   { name, isDraft }: { name: string; isDraft: boolean },
 ): Promise<StoredAction> {
@@ -41,7 +49,7 @@ export async function storedAction(
  * Runs an action once, as a login does, but without the effects that it asks for.
  * @param options.event the event that the action gets.
  */
-export async function testAction(
+export async function tryStored(
   settings: Settings,
   { action, trigger }: StoredAction,
   options: { event: Record<string, unknown>; isContinued: boolean },

@@ -1,8 +1,10 @@
 // What `gatehouse doctor` reads from the store: its state, and the addresses that the tenant depends on.
+import { z } from 'zod';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Store } from '../../store/contract.ts';
 import { listAll } from '../../store/list-all.ts';
 import { calledOptions } from '../../tenant/provider-addresses.ts';
+import { order } from './order.ts';
 
 /** Contains no secrets. */
 export interface Inspection {
@@ -50,3 +52,5 @@ export async function inspect({ store, clock }: { store: Store; clock: Clock }):
     suspendedStreams: streams.flatMap(({ body }) => (body.status === 'suspended' ? [String(body.name)] : [])),
   };
 }
+
+export const inspectOrder = order({ body: z.strictObject({}), run: inspect });

@@ -8,7 +8,8 @@ import { fileMode } from '../../store/files.ts';
 import { TenantFault } from '../../tenant/load.ts';
 import { restBesideLogins } from '../../users/transfer/whole-file.ts';
 import { answerBackup, BACKUP_PATH } from './backup.ts';
-import { type Order, type OrderDependencies, orderSchema, runOrder } from './orders.ts';
+import type { OrderDependencies } from './order.ts';
+import { receivedOrder } from './orders.ts';
 import { prepareSocketPath, removeSocket } from './socket-path.ts';
 import {
   TRANSFER_PATH,
@@ -68,7 +69,7 @@ export async function listenForOrders(
       void work.finally(() => transfers.delete(work));
       return;
     }
-    answer(request, response, (order) => inTurn(() => runOrder(deps, order))).catch((error: unknown) => {
+    answer(request, response, (work) => inTurn(async () => work(deps))).catch((error: unknown) => {
       log.error({ err: error }, 'a command could not be answered');
       response.destroy();
     });
@@ -148,7 +149,7 @@ function readParameters(parameters: URLSearchParams): [string, unknown][] {
 async function answer(
   request: http.IncomingMessage,
   response: http.ServerResponse,
-  run: (order: Order) => Promise<unknown>,
+  run: (work: NonNullable<ReturnType<typeof receivedOrder>>) => Promise<unknown>,
 ): Promise<void> {
   const send = (status: number, body: object) => {
     response.writeHead(status, { 'content-type': 'application/json', connection: 'close' });
@@ -157,19 +158,19 @@ async function answer(
   if (request.method !== 'POST' || request.url !== '/') return send(404, { error: 'there is no such order' });
   const text = await textOf(request);
   if (text === undefined) return send(413, { error: `an order has at most ${MAX_ORDER_BYTES} bytes` });
-  const order = orderOf(text);
-  if (order === undefined) return send(400, { error: UNKNOWN_ORDER });
+  const work = receivedOrder(jsonOf(text));
+  if (work === undefined) return send(400, { error: UNKNOWN_ORDER });
   try {
-    send(200, { result: (await run(order)) ?? null });
+    send(200, { result: (await run(work)) ?? null });
   } catch (thrown) {
     if (thrown instanceof TenantFault) return send(422, { faults: thrown.faults });
     send(500, { error: thrown instanceof Error ? thrown.message : String(thrown) });
   }
 }
 
-function orderOf(text: string): Order | undefined {
+function jsonOf(text: string): unknown {
   try {
-    return orderSchema.safeParse(JSON.parse(text)).data;
+    return JSON.parse(text);
   } catch {
     return undefined;
   }

@@ -1,61 +1,61 @@
-// Carries out an order at the running server, or in this process if there is none.
-import { type Logger, pino } from 'pino';
-import { type Clock, systemClock } from '../../runtime/clock.ts';
-import { type Random, systemRandom } from '../../runtime/secrets.ts';
+// What an order of a command about a tenant is. The server that has the store open carries it out, or the command itself
+// if there is none.
+import type { Logger } from 'pino';
+import type { z } from 'zod';
+import { redacted } from '../../features/management/call.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { Random } from '../../runtime/secrets.ts';
+import type { Waits } from '../../runtime/waits.ts';
 import type { Settings } from '../../settings/index.ts';
 import type { Store } from '../../store/contract.ts';
-import { openStore } from '../../store/open.ts';
-import { createEvents, RETENTION_DAYS } from '../../tenant/events.ts';
-import { createAdministrators } from '../../users/administrators.ts';
-import { createHasher } from '../../users/hashing.ts';
-import { createUsers } from '../../users/users.ts';
-import { endAccessIn } from './end-access.ts';
-import { type Order, runOrder } from './orders.ts';
-import { sendOrder } from './send.ts';
+import type { ApplyDependencies } from '../../tenant/apply.ts';
+import type { Events } from '../../tenant/events.ts';
+import type { Administrators } from '../../users/administrators.ts';
 
-/**
- * Carries out an order: at the server that runs on the data directory, or in this process if there is none.
- * @param log the store's log, if this process opens it.
- * @throws TenantFault; Error with the reason
- */
-export async function sendOrRunOrder(settings: Settings, order: Order, log: Logger): Promise<unknown> {
-  const { dataDir, databaseUrl, secretsKey } = settings;
-  const answer = await sendOrder(dataDir, order);
-  if (answer !== undefined) return answer.result;
-  // A tenant can be applied before the first start. All other orders need an existing store.
-  const mustBeThere = order.command !== 'apply' && order.command !== 'plan';
-  const store = await openStore({
-    dataDir,
-    databaseUrl,
-    secretsKey,
-    clock: systemClock,
-    log,
-    mustBeThere,
-  });
-  const capabilities = { store, clock: systemClock, random: systemRandom };
-  const hasher = createHasher();
-  const users = createUsers({ ...capabilities, hasher });
-  const administrators = createAdministrators({ ...capabilities, hasher });
-  const days = (await store.collection('tenant').get('tenant'))?.tenant.log_retention_days;
-  const events = createLocalEvents(capabilities, days ?? RETENTION_DAYS);
-  // The next start continues recorded removals and checks the providers of connections.
-  const nextStart = { resumeRemovals: () => undefined, checkConnections: async () => undefined };
-  const endSessions = endAccessIn(store, systemClock);
-  const silentLog = { info: () => undefined, error: () => undefined };
-  try {
-    return await runOrder(
-      { ...capabilities, settings, users, administrators, endSessions, log: silentLog, events, ...nextStart },
-      order,
-    );
-  } finally {
-    await events.flush();
-    await store.close();
-  }
+export interface OrderDependencies {
+  settings: Settings;
+  store: Store;
+  users: ApplyDependencies['users'];
+  administrators: Administrators;
+  clock: Clock;
+  random: Random;
+  waits?: Waits;
+  log: Pick<Logger, 'info' | 'error'>;
+  events: Pick<Events, 'record'>;
+  /** Ends a user's sessions and tokens. */
+  endSessions(userId: string): Promise<void>;
+  /** Continues recorded removals. Without a server, the next start does. */
+  resumeRemovals(): void;
+  /** Checks in the background whether the providers of connections answer. Without a server, the next start does. */
+  checkConnections(): Promise<void>;
 }
 
-/** Returns a log of the tenant that this process writes: changes only, without a limit on their number. */
-function createLocalEvents(capabilities: { store: Store; clock: Clock; random: Random }, days: number) {
-  const budget = () => ({ isRecorded: true, omitted: 0 });
-  const log = pino({ level: 'silent' });
-  return createEvents({ ...capabilities, log, budget, types: new Set(['sapi']), retentionDays: () => days });
+export interface OrderDeclaration<Body extends z.ZodType, Result> {
+  body: Body;
+  /** Carries the order out. @throws TenantFault; Error with the reason */
+  run(deps: OrderDependencies, body: z.output<Body>): Result | Promise<Result>;
+}
+
+export const order = <Body extends z.ZodType, Result>(declared: OrderDeclaration<Body, Result>) => declared;
+
+/** The user name in log events of orders. */
+const LOCAL = 'local administrator';
+
+/** Records what an order changed, without secrets. @param command the command as it is typed. */
+export function recordOrder(
+  events: Pick<Events, 'record'>,
+  command: string,
+  description: string,
+  { before, after }: { before?: object | undefined; after?: object | undefined },
+): void {
+  events.record({
+    type: 'sapi',
+    description,
+    user_name: LOCAL,
+    details: {
+      request: { channel: 'local', command: `gatehouse ${command}` },
+      ...(before === undefined ? {} : { before: redacted(before) }),
+      ...(after === undefined ? {} : { after: redacted(after) }),
+    },
+  });
 }

@@ -1,5 +1,6 @@
 // Test runs of a connection's scripts: the script is read from the store, and runs in the process of the command.
 
+import { z } from 'zod';
 import { SCRIPT_LIMITS, type ScriptUsage } from '../../capabilities/scripts/limits.ts';
 import { createPackages } from '../../capabilities/scripts/packages/packages.ts';
 import {
@@ -11,6 +12,7 @@ import {
 import { createOutbound, outboundRules } from '../../http/outbound.ts';
 import { outboundAllow, packagesDirectory, type Settings } from '../../settings/index.ts';
 import type { Store } from '../../store/contract.ts';
+import { order } from './order.ts';
 
 /** The scripts that can be tested, which are those that change nothing. */
 export const TESTABLE_SCRIPTS = ['fetchUserProfile', 'login', 'get_user'] as const;
@@ -25,8 +27,17 @@ export interface ConnectionScript {
   hasContext: boolean;
 }
 
+/** Returns the script to run. */
+export const script = order({
+  body: z.strictObject({
+    connection: z.string().min(1).max(255),
+    script: z.enum(TESTABLE_SCRIPTS),
+  }),
+  run: connectionScript,
+});
+
 /** Returns a script. @throws Error if it does not exist */
-export async function connectionScript(
+async function connectionScript(
   { store }: { store: Store },
   { connection: name, script }: { connection: string; script: TestableScript },
 ): Promise<ConnectionScript> {

@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { linesOf } from '../../store/transfer/lines.ts';
 import { TenantFault } from '../../tenant/load.ts';
-import type { Order } from './orders.ts';
+import type { Order, OrderName, OrderResult } from './orders.ts';
 import { findSocket } from './socket-path.ts';
 import { TRANSFER_PATH, type Transfer, type TransferProgress } from './transfer.ts';
 
@@ -18,7 +18,10 @@ export const NO_SERVER_CODES = ['ENOENT', 'ECONNREFUSED'];
  * @returns its response, or undefined if no server runs.
  * @throws TenantFault; Error with the reason
  */
-export async function sendOrder(dataDir: string, order: Order): Promise<{ result: unknown } | undefined> {
+export async function sendOrder<Name extends OrderName>(
+  dataDir: string,
+  order: Order<Name>,
+): Promise<{ result: OrderResult<Name> } | undefined> {
   const path = await findSocket(dataDir);
   if (path === undefined) return undefined;
   const answer = await post(path, JSON.stringify(order)).catch((thrown: NodeJS.ErrnoException) => {
@@ -33,7 +36,7 @@ export async function sendOrder(dataDir: string, order: Order): Promise<{ result
   };
   if (faults !== undefined) throw new TenantFault(faults);
   if (error !== undefined) throw new Error(error);
-  return { result };
+  return { result: result as OrderResult<Name> };
 }
 
 /**

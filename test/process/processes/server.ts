@@ -2,7 +2,7 @@
 // that a line on standard input asks for, and at a terminal if `terminal` is its second argument: see stop.test.ts and
 // terminal.test.ts.
 import { createInterface } from 'node:readline';
-import { runServer } from '../../../src/commands/run.ts';
+import { runServer } from '../../../src/commands/start.ts';
 
 createInterface({ input: process.stdin }).on('line', (line) => {
   if (line === 'reject') void Promise.reject(new Error('a bug that rejects'));

@@ -1,4 +1,4 @@
-// Runs the server in this process: `npm start` and `gatehouse start`.
+// `gatehouse start` and `npm start`: the process that serves, or starts the processes that do.
 
 import cluster from 'node:cluster';
 import { isTracingEnabled } from '../runtime/tracing.ts';
@@ -8,6 +8,13 @@ import { logTo, type Output } from '../server/terminal.ts';
 import { runWorkers } from '../server/workers.ts';
 import { readSettings } from '../settings/index.ts';
 import { workersOf } from '../settings/server.ts';
+import type { CommandDeclaration } from './command.ts';
+
+export const start: CommandDeclaration = {
+  name: 'start',
+  description: 'start the server (the default)',
+  run: ({ host }) => runServer(host.env, host.stdout),
+};
 
 type Environment = Readonly<Record<string, string | undefined>>;
 

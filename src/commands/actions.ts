@@ -1,26 +1,25 @@
-// The command `gatehouse actions`.
+// `gatehouse actions`.
+
 import { readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
-import type { Command } from 'commander';
 import { z } from 'zod';
-import { type CommandProcess, print } from '../../runtime/command-process.ts';
-import { readSettings } from '../../settings/index.ts';
-import type { StoredAction } from './action-test.ts';
-import type { SendOrder } from './orders.ts';
+import { type CommandProcess, print } from '../runtime/command-process.ts';
+import type { SendOrder } from '../server/administration/orders.ts';
+import { readSettings } from '../settings/index.ts';
+import type { CommandDeclaration } from './command.ts';
 
-/** Adds the command to the program. */
-export function addActionCommands(program: Command, host: CommandProcess, sendOrder: SendOrder): void {
-  program
-    .command('actions')
-    .description('the actions of the tenant')
-    .command('test <name>')
-    .description('run an action with an event, and print what it asks for, its log and what it used')
-    .requiredOption('-e, --event <file>', 'the event, JSON; - reads it from standard input')
-    .option('--draft', 'as it would be if it were deployed now')
-    .option('--continue', 'onContinuePostLogin: the user is back from where the action sent them')
-    .option('--data-dir <folder>', 'the data directory, instead of DATA_DIR')
-    .action((name: string, options: ActionTestOptions) => testStoredAction(host, sendOrder, name, options));
-}
+export const testAction: CommandDeclaration = {
+  name: 'actions test <name>',
+  description: 'run an action with an event, and print what it asks for, its log and what it used',
+  options: (command) =>
+    void command
+      .requiredOption('-e, --event <file>', 'the event, JSON; - reads it from standard input')
+      .option('--draft', 'as it would be if it were deployed now')
+      .option('--continue', 'onContinuePostLogin: the user is back from where the action sent them')
+      .option('--data-dir <folder>', 'the data directory, instead of DATA_DIR'),
+  run: ({ host, sendOrder }, name: string, options: ActionTestOptions) =>
+    testStoredAction(host, sendOrder, name, options),
+};
 
 /** Runs an action with an event from a file. */
 async function testStoredAction(
@@ -31,10 +30,10 @@ async function testStoredAction(
 ) {
   const settings = readSettings(dataDir === undefined ? host.env : { ...host.env, DATA_DIR: dataDir });
   const event = eventOf(file === '-' ? await text(host.stdin) : await readEvent(file));
-  const action = (await sendOrder(settings, { command: 'action', name, isDraft: draft })) as StoredAction;
+  const action = await sendOrder(settings, { command: 'action', name, isDraft: draft });
   // Imported here because no other command needs it.
-  const { actionReport, testAction } = await import('./action-test.ts');
-  const result = await testAction(settings, action, { event, isContinued });
+  const { actionReport, tryStored } = await import('../server/administration/action-test.ts');
+  const result = await tryStored(settings, action, { event, isContinued });
   print(host, actionReport(result));
   if (result.fault !== undefined || result.refused.length > 0) host.exitCode = 1;
 }

@@ -1,5 +1,4 @@
-// Prints the doctor's findings.
-
+// `gatehouse doctor`: checks everything that a server depends on, and reports each check in one line.
 import { stat, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Logger } from 'pino';
@@ -8,9 +7,8 @@ import { metadataFaults } from '../../features/connections/samlp/metadata-faults
 import { createOutbound, type Outbound, outboundRules } from '../../http/outbound.ts';
 import type { TenantFile } from '../../records/tenant.ts';
 import { type Clock, systemClock } from '../../runtime/clock.ts';
-import { type CommandProcess, print } from '../../runtime/command-process.ts';
+import { sendOrRunOrder } from '../../server/administration/carry-out.ts';
 import type { Inspection } from '../../server/administration/inspect.ts';
-import { sendOrRunOrder } from '../../server/administration/order.ts';
 import { faultText } from '../../server/fault.ts';
 import { LIMITS } from '../../server/features.ts';
 import { outboundAllow, readSettings, type Settings, SettingsFault } from '../../settings/index.ts';
@@ -23,23 +21,6 @@ import { checkDirectories } from './directories.ts';
 import { clockFinding, DAY_MS, type Finding, findings, messageOf } from './finding.ts';
 import { checkMail, checkSms } from './messages.ts';
 
-/** Prints a line for each finding as it comes, or all of them as JSON; the exit code is 1 where there is a fault. */
-export async function doctor(
-  { json = false }: { json?: boolean },
-  host: CommandProcess,
-  log: Logger,
-): Promise<void> {
-  const results: Finding[] = [];
-  for await (const finding of examine(host.env, log)) {
-    results.push(finding);
-    if (!json) print(host, `${finding.verdict.padEnd(7)}  ${finding.check}: ${finding.text}`);
-  }
-  if (json) print(host, JSON.stringify(results, null, 2));
-  if (results.some(({ verdict }) => verdict === 'fault')) host.exitCode = 1;
-}
-
-// `gatehouse doctor`: checks everything that a server depends on, and reports each check in one line.
-
 type Environment = Readonly<Record<string, string | undefined>>;
 
 const settingsFindings = findings('settings');
@@ -49,7 +30,11 @@ const tenantFindings = findings('tenant file');
  * Runs all checks, and yields each finding as soon as it is known. Nothing is changed.
  * @param log the log of the store, where no server has it open.
  */
-async function* examine(env: Environment, log: Logger, clock: Clock = systemClock): AsyncGenerator<Finding> {
+export async function* examine(
+  env: Environment,
+  log: Logger,
+  clock: Clock = systemClock,
+): AsyncGenerator<Finding> {
   const settings = settingsOf(env);
   if ('faults' in settings) {
     yield* settings.faults.map((one) => settingsFindings.fault(one));
@@ -176,7 +161,7 @@ async function checkStore(
 ): Promise<{ findings: Finding[]; inspection?: Inspection }> {
   const location = settings.databaseUrl === undefined ? `the store in ${settings.dataDir}` : 'DATABASE_URL';
   try {
-    const inspection = (await sendOrRunOrder(settings, { command: 'inspect' }, log)) as Inspection;
+    const inspection = await sendOrRunOrder(settings, { command: 'inspect' }, log);
     return { findings: [database.ok(`${location} can be read and written`)], inspection };
   } catch (thrown) {
     if (thrown instanceof StoreAbsent)

@@ -1,16 +1,17 @@
-// The command `gatehouse script`.
+// `gatehouse script`.
+
 import { text } from 'node:stream/consumers';
-import { Argument, type Command } from 'commander';
-import { type CommandProcess, print } from '../../runtime/command-process.ts';
-import { readSettings, type Settings } from '../../settings/index.ts';
-import type { SendOrder } from './orders.ts';
+import { Argument } from 'commander';
+import { type CommandProcess, print } from '../runtime/command-process.ts';
+import type { SendOrder } from '../server/administration/orders.ts';
 import {
-  type ConnectionScript,
   profileArguments,
   TESTABLE_SCRIPTS,
   type TestableScript,
   tryScript,
-} from './script-test.ts';
+} from '../server/administration/script-test.ts';
+import { readSettings, type Settings } from '../settings/index.ts';
+import type { CommandDeclaration } from './command.ts';
 
 interface ScriptTestOptions {
   token?: string;
@@ -19,25 +20,23 @@ interface ScriptTestOptions {
   passwordStdin?: boolean;
 }
 
-/** Adds the command to the program. */
-export function addScriptCommands(program: Command, host: CommandProcess, sendOrder: SendOrder): void {
-  program
-    .command('script')
-    .description('the scripts of connections')
-    .command('test')
-    .description('run a script of a connection, and print profile, log and what it used')
-    .argument('<connection>')
-    .addArgument(
-      new Argument('[script]', 'what is run').choices(TESTABLE_SCRIPTS).default('fetchUserProfile' as const),
-    )
-    .option('-t, --token <token>', 'the access token for fetchUserProfile; - reads it from standard input')
-    .option('--context <json>', 'what else the token endpoint would have answered', '{}')
-    .option('-u, --username <name>', 'whom login and get_user are asked for: an address or username')
-    .option('--password-stdin', 'read the password for login from standard input')
-    .action((connection: string, script: TestableScript, options: ScriptTestOptions) =>
-      testScript(host, sendOrder, { connection, script }, options),
-    );
-}
+export const testConnectionScript: CommandDeclaration = {
+  name: 'script test <connection>',
+  description: 'run a script of a connection, and print profile, log and what it used',
+  options: (command) =>
+    void command
+      .addArgument(
+        new Argument('[script]', 'what is run')
+          .choices(TESTABLE_SCRIPTS)
+          .default('fetchUserProfile' as const),
+      )
+      .option('-t, --token <token>', 'the access token for fetchUserProfile; - reads it from standard input')
+      .option('--context <json>', 'what else the token endpoint would have answered', '{}')
+      .option('-u, --username <name>', 'whom login and get_user are asked for: an address or username')
+      .option('--password-stdin', 'read the password for login from standard input'),
+  run: ({ host, sendOrder }, connection: string, script: TestableScript, options: ScriptTestOptions) =>
+    testScript(host, sendOrder, { connection, script }, options),
+};
 
 async function testScript(
   host: CommandProcess,
@@ -47,7 +46,7 @@ async function testScript(
 ): Promise<void> {
   const settings = readSettings(host.env);
   const { args, secrets } = await scriptArguments(settings, host, target, options);
-  const script = (await sendOrder(settings, { command: 'script', ...target })) as ConnectionScript;
+  const script = await sendOrder(settings, { command: 'script', ...target });
   const { report, hasFailed } = await tryScript(settings, script, { ...target, args, secrets });
   print(host, report);
   if (hasFailed) host.exitCode = 1;

@@ -1,0 +1,63 @@
+// `gatehouse keys`: the signing keys, and the key that the secrets in the store are sealed with. The last two work on the
+// store itself, while no server uses it.
+import { Option } from 'commander';
+import { SIGNING_ALGS, type SigningAlg } from '../records/signing-algs.ts';
+import { type CommandProcess, print } from '../runtime/command-process.ts';
+import { systemRandom } from '../runtime/secrets.ts';
+import { readSettings } from '../settings/index.ts';
+import { keyFile } from '../store/sealing/key.ts';
+import { resealStore, resetSealed } from '../store/sealing/reseal.ts';
+import type { CommandDeclaration } from './command.ts';
+
+export const rotate: CommandDeclaration = {
+  name: 'keys rotate',
+  description: 'sign with the next keys from now on',
+  options: (command) =>
+    void command.addOption(
+      new Option('--alg <alg>', 'only with those of this algorithm').choices(SIGNING_ALGS),
+    ),
+  run: async ({ host, sendOrder }, { alg }: { alg?: SigningAlg }) => {
+    const order = { command: 'rotate', ...(alg && { alg }) } as const;
+    const keys = await sendOrder(readSettings(host.env), order);
+    const [first, ...others] = keys;
+    if (others.length === 0) print(host, `from now on tokens are signed with ${first?.kid}`);
+    else for (const { alg, kid } of keys) print(host, `from now on ${alg} tokens are signed with ${kid}`);
+  },
+};
+
+export const reseal: CommandDeclaration = {
+  name: 'keys reseal',
+  description: 'seal the secrets in the store with SECRETS_KEY, or with a new key in keys/secrets.key',
+  run: ({ host }) => sealAnew(host),
+};
+
+export const reset: CommandDeclaration = {
+  name: 'keys reset',
+  description: 'when the key of the store is lost for good: remove the secrets that it sealed',
+  options: (command) => void command.alias('reset-authenticators'),
+  run: ({ host }) => removeSealed(host),
+};
+
+/** Seals the secrets in the store with another key. */
+async function sealAnew(host: CommandProcess): Promise<void> {
+  const { dataDir, databaseUrl: url, secretsKey: given, secretsKeyBefore: before } = readSettings(host.env);
+  const source = { dataDir, given, before, random: systemRandom };
+  if (url === undefined) await resealStore(source);
+  else await (await import('../store/sql/postgres-reseal.ts')).resealDatabase({ ...source, url });
+  const where = given === undefined ? `the new key in ${keyFile(dataDir)}` : 'SECRETS_KEY';
+  print(host, `the secrets in the store are sealed with ${where} from now on`);
+}
+
+/** Removes the secrets that the store's key does not open, for a key that is lost for good. */
+async function removeSealed(host: CommandProcess): Promise<void> {
+  const { dataDir, databaseUrl: url, secretsKey: given } = readSettings(host.env);
+  const { records, members } =
+    url === undefined
+      ? await resetSealed({ dataDir, given })
+      : await (await import('../store/sql/postgres-reseal.ts')).resetDatabase({ dataDir, given, url });
+  const name = given === undefined ? keyFile(dataDir) : 'SECRETS_KEY';
+  print(
+    host,
+    `removed ${records} signing keys and authenticator apps, and ${members} secrets of the configuration, that ${name} does not open: users enrol the apps anew, and gatehouse apply puts back what the tenant file has`,
+  );
+}
