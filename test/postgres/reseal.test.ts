@@ -130,7 +130,9 @@ describe('the key of a store in PostgreSQL', () => {
   });
 
   it('cannot be repaired by `gatehouse repair`, which says that it repairs files and that a database needs a backup', async () => {
-    const host = { env: { DATABASE_URL: url, DATA_DIR: dataDir } } as unknown as Parameters<typeof repairEmbedded>[0];
+    const host = { env: { DATABASE_URL: url, DATA_DIR: dataDir } } as unknown as Parameters<
+      typeof repairEmbedded
+    >[0];
     const refused = String(await rejection(repairEmbedded(host)));
     expect(refused).to.match(/works on the files of the embedded store.*restored from its backup/);
   });
