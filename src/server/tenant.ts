@@ -86,12 +86,11 @@ export async function createTenant(deps: TenantDependencies): Promise<Tenant> {
 }
 
 /** Makes the engine, with the grants and logout channels that the features contribute. */
-function engineOf({ settings, metrics }: TenantDependencies, parts: Parts): Promise<Engine> {
+function engineOf({ metrics }: TenantDependencies, parts: Parts): Promise<Engine> {
   const called = FEATURES.map((one) => one.engine(parts));
   const channels = called.flatMap(({ logoutChannels }) => logoutChannels);
   return createEngine({
     ...parts,
-    settings,
     measures: metrics?.measures,
     grants: called.flatMap(({ grants }) => grants),
     errorPage: (ctx, error) => parts.views.error(ctx, error),

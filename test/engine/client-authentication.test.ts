@@ -56,7 +56,8 @@ describe('client authentication at our own endpoints', () => {
     const challenges = createChallenges({ store: server.store, clock: Date.now, random: systemRandom });
     const config = await openConfig(server.store);
     const engine = await createEngine({
-      settings: server.settings,
+      baseUrl: server.settings.baseUrl,
+      issuer: server.settings.issuer,
       store: server.store,
       config,
       signing: createSigning({ store: server.store, config, clock: Date.now, commonName: 'localhost' }),

@@ -54,7 +54,7 @@ interface AuthorizationDependencies extends ResumeDependencies, RestartDependenc
   interactions: Pick<Interactions, 'findByLocation'>;
   checkRequest: CheckRequest;
   enter: EnterEngine;
-  grants: GrantStorage;
+  grantStorage: GrantStorage;
   /** The parameters that endpoints of this server understand. */
   ownParameters: ReadonlySet<string>;
   random: Random;
@@ -67,7 +67,7 @@ interface AuthorizationDependencies extends ResumeDependencies, RestartDependenc
 export function authorizationEndpoint({
   checkRequest,
   enter,
-  grants,
+  grantStorage,
   browsers,
   interactions,
   directRedirect,
@@ -77,7 +77,7 @@ export function authorizationEndpoint({
 }: AuthorizationDependencies): AuthorizationEndpoint {
   const answer = async (ctx: Context) => {
     await enter(ctx);
-    await grants.waitUntilStored(ctx.req);
+    await grantStorage.waitUntilStored(ctx.req);
     // The contract answers 302; the engine's 303 differs only for a POST that must not be repeated.
     if (ctx.status === 303) ctx.status = 302;
     if (ctx.response.is('html') && typeof ctx.body === 'string') secureEnginePage(ctx, ctx.body);

@@ -58,7 +58,7 @@ export interface ProofOfPossession {
 }
 
 interface PossessionDependencies {
-  settings: { baseUrl: string };
+  baseUrl: string;
   config: Pick<Config, 'customOrigins'>;
   certificates: Pick<ClientCertificates, 'of'>;
   usedProofs: UsedProofs;
@@ -67,9 +67,9 @@ interface PossessionDependencies {
 /** Makes the checks for all our endpoints that read access tokens, and for the token endpoint. */
 export function proofOfPossession(
   provider: Provider,
-  { settings, certificates, config, usedProofs }: PossessionDependencies,
+  { baseUrl, certificates, config, usedProofs }: PossessionDependencies,
 ): ProofOfPossession {
-  const proofs = dpopProofs(provider, usedProofs, { baseUrl: settings.baseUrl, config });
+  const proofs = dpopProofs(provider, usedProofs, { baseUrl, config });
   /** The keys that token requests have proved, for access tokens in their bodies. */
   const proved = new WeakMap<IncomingMessage, ProvenKeys>();
   /** The tokens whose keys requests have proved. The router checks some tokens twice, but a proof is used once. */

@@ -32,11 +32,11 @@ export interface ClientAssertions {
 
 /** Makes the checks of client assertions for one tenant. */
 export function clientAssertions({
-  settings: { issuer },
+  issuer,
   store,
   wallClock,
 }: {
-  settings: { issuer: string };
+  issuer: string;
   store: Store;
   wallClock: Clock;
 }): ClientAssertions {

@@ -66,7 +66,8 @@ import { engineKeys } from './renewal.ts';
 
 export interface EngineDependencies {
   /** The public origin; the issuer is it with a slash. */
-  settings: { baseUrl: string; issuer: string };
+  baseUrl: string;
+  issuer: string;
   store: Store;
   config: Config;
   users: Users;
@@ -128,14 +129,14 @@ export function engineConfiguration(
   bind: BindInteraction,
   logins: BrowserLogins,
 ): Configuration {
-  const { settings, config, wallClock } = deps;
+  const { baseUrl, config, wallClock } = deps;
   const lacksFactorDescription = deps.secondFactor.description;
   return {
     adapter: createAdapter({ ...deps, grantTypes }),
     jwks: engineKeys(deps.signing.sign, config.signingKeys()),
     routes: ROUTES,
     features: features(deps),
-    discovery: { ...DISCOVERY, ...discoveryMembers(settings.baseUrl) },
+    discovery: { ...DISCOVERY, ...discoveryMembers(baseUrl) },
     enableHttpPostMethods: false,
     scopes: [...OIDC_SCOPES],
     acrValues: [...deps.acrValues],
@@ -169,7 +170,7 @@ export function engineConfiguration(
     expiresWithSession: () => false,
     rotateRefreshToken: rotates(deps),
     ttl: lifetimes(config, wallClock),
-    formats: { customizers: { jwt: accessTokenFormat({ ...deps, issuer: settings.issuer }) } },
+    formats: { customizers: { jwt: accessTokenFormat(deps) } },
     // Our own CORS middleware answers.
     clientBasedCORS: () => true,
     renderError: renderErrorOn(deps.errorPage),

@@ -131,7 +131,7 @@ function adaptedProvider(
   },
   configuration: Configuration,
 ): Provider {
-  const provider = makeProvider(deps.settings.issuer, configuration);
+  const provider = makeProvider(deps.issuer, configuration);
   // Forwarding headers were handled before the engine.
   provider.proxy = false;
   const bindToCertificate = certificateBinding(deps);
@@ -154,7 +154,7 @@ function adaptedProvider(
     ),
   );
   registerMessageModes(provider, deps.errorPage);
-  nameIssuer(provider, deps.settings.issuer);
+  nameIssuer(provider, deps.issuer);
   measureImplicit(provider, deps);
   addSessionState(provider, deps);
   return provider;
@@ -167,7 +167,7 @@ function requestUsers(): { verifiedUsers: VerifiedUsers; tokenUsers: TokenUsers 
 
 /** Builds the engine of a tenant. */
 export async function createEngine(deps: EngineDependencies): Promise<Engine> {
-  const { settings, store, config, clock, wallClock, log } = deps;
+  const { baseUrl, issuer, store, config, clock, wallClock, log } = deps;
   await deps.signing.start();
   const proofs = await loadProofState(deps);
   const browsers = new WeakMap<IncomingMessage, string>();
@@ -190,17 +190,16 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
   const failures = engineFailures(provider, log);
   const possession = proofOfPossession(provider, { ...deps, usedProofs: proofs.usedProofs });
   const { check: checkPossession } = possession;
-  const { baseUrl, issuer } = settings;
   const { renew, grantTypes } = renewal(provider, { ...shared, failures, possession, baseUrl });
   await refuseInvalidApplications(provider, config);
   await hashOldKeys(store);
   const sessions = createSessions(provider, shared);
   const readBasic = basicReader(config);
   const enter = engineEntrance(provider, renew, readBasic);
-  const grants = storeGrants(provider, parts.loginActions);
+  const grantStorage = storeGrants(provider, parts.loginActions);
   const waiting = interactions(provider, deps);
   const receiving = { enter, requestReader: requestReader({ ...shared, issuer }) };
-  const authorizing = { ...receiving, provider, sessions, grants, browsers, interactions: waiting };
+  const authorizing = { ...receiving, provider, sessions, grantStorage, browsers, interactions: waiting };
   return {
     enter,
     sendDiscovery: cachedDocument(config),
