@@ -4,8 +4,6 @@ import { createCsrf } from '../../http/csrf.ts';
 import type { ErrorShape } from '../../http/errors.ts';
 import { PAGE, type RouteDeclarations } from '../../http/router.ts';
 import type { Limits } from '../../records/limits.ts';
-import type { UpstreamDependencies } from '../connections/redirect.ts';
-import type { ProofDependencies } from '../connections/strategy.ts';
 import { managementApi } from '../management/api.ts';
 import { type ManagementNeeds, managementDependencies } from '../management/feature.ts';
 import { ACTIONS_PAGES, actionsRoutes } from './actions/routes.ts';
@@ -100,21 +98,11 @@ export const consoleRoutes: RouteDeclarations<ConsoleDependencies> = {
 };
 
 /** What the console makes of other capabilities, or has by another name. */
-type Made =
-  | 'connectionChecks'
-  | 'csrf'
-  | 'management'
-  | 'paths'
-  | 'proofs'
-  | 'readUsersAhead'
-  | 'scopes'
-  | 'upstream';
+type Made = 'connectionChecks' | 'csrf' | 'management' | 'paths' | 'readUsersAhead' | 'scopes';
 
 /** The capabilities that the console needs. */
 export type ConsoleNeeds = Omit<ConsoleDependencies, Made> &
   ManagementNeeds &
-  ProofDependencies &
-  UpstreamDependencies &
   Parameters<typeof usersReadAhead>[0] & {
     hasConsole: boolean;
     /** Ends when the server begins to stop. */
@@ -130,10 +118,8 @@ function consoleDependencies(needs: ConsoleNeeds): ConsoleDependencies {
     csrf: createCsrf(needs.consoleUrl, needs.random),
     management: managementDependencies(needs),
     paths: CONSOLE_PATHS,
-    proofs: needs,
     readUsersAhead: usersReadAhead(needs),
     scopes: managementScopes(needs.issuer),
-    upstream: needs,
   };
 }
 

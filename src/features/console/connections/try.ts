@@ -28,12 +28,10 @@ import {
   shownValues,
 } from './steps.ts';
 
-export interface TryDependencies {
-  upstream: UpstreamDependencies;
+export interface TryDependencies extends UpstreamDependencies, ProofDependencies {
   scripts: Pick<Scripts, 'run'>;
   packages: Pick<Packages, 'filesFor'>;
   testLogins: TestLogins;
-  proofs: ProofDependencies;
   /** Returns custom databases that use these scripts. */
   databasesBy(scripts: Pick<Scripts, 'run'>): CustomDatabases;
 }
@@ -57,7 +55,7 @@ export function tryMethodOf(connection: Pick<Connection, 'strategy'>): TryMethod
  * @returns the steps so far, and where to send the browser if the login could begin.
  */
 export async function startTry(
-  deps: Pick<TryDependencies, 'testLogins' | 'upstream' | 'scripts'>,
+  deps: UpstreamDependencies & Pick<TryDependencies, 'testLogins' | 'scripts'>,
   owner: { userId: string; session: string },
   { connection, strategy }: { connection: Connection; strategy: RedirectStrategy },
 ): Promise<{ steps: Step[]; redirect?: UpstreamRedirect }> {
@@ -65,7 +63,7 @@ export async function startTry(
   const trace = traceOf(connection, [login.state, login.nonce, login.codeVerifier]);
   const request = { connection, redirectUri: callbackOf(deps), ...login, params: {}, additional: {} };
   try {
-    const redirect = await strategy.redirect(tracedUpstream({ ...deps.upstream, ...deps }, trace), request);
+    const redirect = await strategy.redirect(tracedUpstream(deps, trace), request);
     trace.steps.push(redirectStep(redirect, trace.secrets));
     await deps.testLogins.storeRedirect(login.state, trace.steps);
     return { redirect, steps: trace.steps };
@@ -76,7 +74,7 @@ export async function startTry(
 
 /** Evaluates the provider's response. @returns all steps. */
 export async function finishTry(
-  deps: Pick<TryDependencies, 'upstream' | 'scripts'>,
+  deps: UpstreamDependencies & Pick<TryDependencies, 'scripts'>,
   answer: TestLoginAnswer,
   connection: Connection,
 ): Promise<Step[]> {
@@ -91,7 +89,7 @@ export async function finishTry(
       throw new AuthError(400, 'invalid_request', 'The connection has changed.');
     if (answer.connection !== undefined && answer.connection !== connection.name)
       throw new AuthError(400, 'invalid_request', 'The answer came to the address of another connection.');
-    const identity = await method.strategy.identify(tracedUpstream({ ...deps.upstream, ...deps }, trace), {
+    const identity = await method.strategy.identify(tracedUpstream(deps, trace), {
       connection,
       clientId: undefined,
       redirectUri: callbackOf(deps),
@@ -125,14 +123,14 @@ interface PasswordTry {
  * @returns the steps, and whether the password is right.
  */
 export async function tryPassword(
-  { proofs, databasesBy, scripts }: Pick<TryDependencies, 'proofs' | 'databasesBy' | 'scripts'>,
+  proving: ProofDependencies & Pick<TryDependencies, 'databasesBy' | 'scripts'>,
   { connection, strategy, identifier, password, caller, clientId }: PasswordTry,
 ): Promise<{ steps: Step[]; isRight: boolean }> {
   const trace = traceOf(connection, [password]);
   const deps = {
-    ...proofs,
-    directories: tracedDirectories(proofs.directories, trace),
-    customDatabases: tracedDatabases(databasesBy(tracedScripts(scripts, trace)), trace),
+    ...proving,
+    directories: tracedDirectories(proving.directories, trace),
+    customDatabases: tracedDatabases(proving.databasesBy(tracedScripts(proving.scripts, trace)), trace),
   };
   try {
     await strategy.check(deps, { clientId, connection, identifier, credentials: password, caller });
@@ -143,8 +141,8 @@ export async function tryPassword(
   }
 }
 
-function callbackOf({ upstream }: Pick<TryDependencies, 'upstream'>): string {
-  return `${upstream.baseUrl}${CALLBACK}`;
+function callbackOf({ baseUrl }: Pick<TryDependencies, 'baseUrl'>): string {
+  return `${baseUrl}${CALLBACK}`;
 }
 
 /** Creates a trace. @param more secrets in addition to those of the connection. */
