@@ -50,15 +50,14 @@ import type { Parts, TenantDependencies } from './parts.ts';
 
 /**
  * Makes the capabilities.
- * @param parts what was made before the engine. @param credentialGrants the grants by a first factor, whose credentials
- *   `/co/authenticate` takes for a login ticket.
+ * @param parts what was made before the engine.
  */
 export function createCapabilities(
   deps: TenantDependencies,
   parts: Parts,
-  { engine, credentialGrants }: { engine: Engine; credentialGrants: VendorGrant[] },
+  { engine, grants }: { engine: Engine; grants: readonly VendorGrant[] },
 ) {
-  const made = { ...parts, ...engine, credentialGrants };
+  const made = { ...parts, ...engine, credentialGrants: grants.filter((one) => one.givesTicket) };
   const ending = { ...made, ...loginEnds(made) };
   const pages = { ...ending, ...pageCapabilities(ending) };
   const account = { ...pages, ...accountCapabilities(pages) };

@@ -7,8 +7,6 @@ import { trustedBy, trustedHeaders } from '../capabilities/tls/trusted-headers.t
 import { waitForEarlyProofs } from '../engine/binding/early-proofs.ts';
 import { createEngine, type Engine } from '../engine/provider/provider.ts';
 import { createLogoutChannels } from '../engine/session/logout-channels.ts';
-import { database } from '../features/connections/database/feature.ts';
-import { passwordless } from '../features/connections/passwordless/feature.ts';
 import { PROBE_PATHS } from '../features/health.ts';
 import { resumeConnectionRemovals } from '../features/management/connection-removal.ts';
 import { startLogStreams } from '../features/management/log-streams/streams.ts';
@@ -25,7 +23,7 @@ import type { Store } from '../store/contract.ts';
 import type { Events } from '../tenant/events.ts';
 import { type Capabilities, createCapabilities } from './capabilities.ts';
 import { declaredBy, FEATURES } from './features.ts';
-import { createParts, type Parts, type TenantDependencies } from './parts.ts';
+import { createParts, type TenantDependencies } from './parts.ts';
 import { MAX_BODY_BYTES, routing } from './routing.ts';
 import { finishWork } from './stop.ts';
 
@@ -59,9 +57,17 @@ export async function createTenant(deps: TenantDependencies): Promise<Tenant> {
     ending: ending.signal,
     engine: () => engine,
   });
-  const engine: Engine = await engineOf(deps, parts);
-  const credentialGrants = [database, passwordless].flatMap((one) => one.engine(parts).grants);
-  const capabilities = createCapabilities(deps, parts, { engine, credentialGrants });
+  const called = FEATURES.map((one) => one.engine(parts));
+  const grants = called.flatMap((one) => one.grants);
+  const channels = called.flatMap((one) => one.logoutChannels);
+  const engine: Engine = await createEngine({
+    ...parts,
+    measures: deps.metrics?.measures,
+    grants,
+    errorPage: (ctx, error) => parts.views.error(ctx, error),
+    logoutChannels: createLogoutChannels(channels, parts.log),
+  });
+  const capabilities = createCapabilities(deps, parts, { engine, grants });
   const routes = [...capabilities.views.assets.routes, ...FEATURES.flatMap((one) => one.serve(capabilities))];
   startWork(deps, capabilities);
   const { background, directories, endBlocked, events, providers, scripts, views, xml } = capabilities;
@@ -83,19 +89,6 @@ export async function createTenant(deps: TenantDependencies): Promise<Tenant> {
     },
     isHeldUp: () => threads.some((one) => one.isHeldUp()),
   };
-}
-
-/** Makes the engine, with the grants and logout channels that the features contribute. */
-function engineOf({ metrics }: TenantDependencies, parts: Parts): Promise<Engine> {
-  const called = FEATURES.map((one) => one.engine(parts));
-  const channels = called.flatMap(({ logoutChannels }) => logoutChannels);
-  return createEngine({
-    ...parts,
-    measures: metrics?.measures,
-    grants: called.flatMap(({ grants }) => grants),
-    errorPage: (ctx, error) => parts.views.error(ctx, error),
-    logoutChannels: createLogoutChannels(channels, parts.log),
-  });
 }
 
 /** What every request passes, in this order. */

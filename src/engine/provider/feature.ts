@@ -81,6 +81,7 @@ function bindGrant<E>(
     gty: grant.gty,
     events: grant.events,
     isFromPages: grant.isFromPages === true,
+    givesTicket: grant.givesTicket === true,
     completes: grant.begin !== undefined,
     begin: async (request) =>
       grant.begin === undefined

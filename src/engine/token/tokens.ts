@@ -111,6 +111,8 @@ interface GrantTraits {
    * needed. Other grants are refused to third-party applications.
    */
   isFromPages?: true;
+  /** Whether `/co/authenticate` takes its credentials as well, for a login ticket. */
+  givesTicket?: true;
 }
 
 /** Returns the `grant_type` as clients send it. */
@@ -130,6 +132,8 @@ export interface VendorGrant {
   events: { success?: EventType; failure: EventType };
   /** @see GrantTraits.isFromPages */
   isFromPages: boolean;
+  /** @see GrantTraits.givesTicket */
+  givesTicket: boolean;
   /** Whether its requests complete earlier ones. */
   completes: boolean;
   /** Reads the earlier request, if it completes one. */

@@ -28,6 +28,7 @@ export const passwordGrants: readonly GrantDeclaration<PasswordGrantDependencies
     summary: "A password, in the tenant's default directory",
     parameters: z.object(credentials),
     gty: 'password',
+    givesTicket: true,
     events: EXCHANGE_EVENTS,
     authenticate: async (deps, request) => {
       const realm = deps.config.settings().tenant.default_directory;
@@ -46,6 +47,7 @@ export const passwordGrants: readonly GrantDeclaration<PasswordGrantDependencies
     summary: 'A password, in the named connection',
     parameters: z.object({ ...credentials, realm: required('The name of a database connection.') }),
     gty: 'password',
+    givesTicket: true,
     events: EXCHANGE_EVENTS,
     authenticate: async (deps, request) =>
       authenticate(deps, request, requiredField(request.params, 'realm')),

@@ -31,6 +31,7 @@ export const passwordlessGrant: GrantDeclaration<PasswordlessGrantDependencies> 
     redirect_uri: optional('A callback of the application; it is checked if it is sent.'),
   }),
   gty: 'passwordless',
+  givesTicket: true,
   events: { failure: 'fepotpft' },
   authenticate: async (deps, request) => {
     const { config } = deps;
