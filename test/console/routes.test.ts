@@ -33,7 +33,7 @@ const tried = new Map<string, number>();
  * route of each kind and section is tested with all cases, and every other one with one of them in turn.
  */
 function inTurn<T>({ method, path, rules }: (typeof ROUTES)[number], all: readonly T[]): readonly T[] {
-  const isFile = rules?.file !== undefined;
+  const isFile = rules?.bodies?.file !== undefined;
   const kind = [method, path.split('/')[2], isFile, rules?.isDangerous, all.length].join();
   const turn = tried.get(kind) ?? 0;
   tried.set(kind, turn + 1);
@@ -45,7 +45,7 @@ const PREVIEWS = ['GET /console/branding/preview', 'GET /console/branding/messag
 
 /** Returns a form with a token as a browser sends it, multipart where the route takes a file. */
 function formWith(rules: ReturnType<typeof rulesOf>, _csrf: string): AgentRequest {
-  if (rules?.file === undefined) return { form: { _csrf } };
+  if (rules?.bodies?.file === undefined) return { form: { _csrf } };
   const body = `--x\r\nContent-Disposition: form-data; name="_csrf"\r\n\r\n${_csrf}\r\n--x--\r\n`;
   return { method: 'POST', body, headers: { 'content-type': 'multipart/form-data; boundary=x' } };
 }

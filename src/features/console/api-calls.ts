@@ -57,7 +57,7 @@ export async function callApi(
     ip: ctx.ip,
     userAgent: ctx.get('User-Agent'),
     admitAgain: async () => {
-      const now = await consoleSession(sessions, ctx);
+      const now = await consoleSession(sessions, ctx, session.section);
       if (now?.administrator.role !== session.administrator.role) throw roleRefusal();
     },
   };

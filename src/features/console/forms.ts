@@ -2,24 +2,8 @@
 import type { Context } from 'koa';
 import { bodyTexts } from '../../http/body.ts';
 import { AuthError } from '../../http/errors.ts';
-import type { RouteDeclaration } from '../../http/router.ts';
 import { type FormFault, faultOf } from './form-fault.ts';
-import { type ConsolePageDependencies, withLargeBody } from './page.ts';
 import type { DisplayText, FaultyField } from './render.ts';
-
-/** The default maximum length of a form with a script, bytes. */
-const MAX_FORM_BYTES = 400 * 1024;
-
-/**
- * Declares a form with long texts, as {@link withLargeBody} does.
- * @param maxBytes the maximum length of the body, bytes.
- */
-export function withLongTexts<D extends ConsolePageDependencies>(
-  route: RouteDeclaration<D>,
-  maxBytes = MAX_FORM_BYTES,
-): RouteDeclaration<D> {
-  return withLargeBody(route, { maxBytes });
-}
 
 /** Returns the form fields whose names begin with a prefix, by the rest of their names. */
 export function fieldsBelow(ctx: Context, prefix: string): Record<string, string> {

@@ -3,8 +3,7 @@ import type { Context } from 'koa';
 import type { BodyRules } from '../../http/body.ts';
 import { formFields } from '../../http/body.ts';
 import { AuthError } from '../../http/errors.ts';
-import type { MultipartRules } from '../../http/multipart.ts';
-import { PAGE, type RouteDeclaration } from '../../http/router.ts';
+import { PAGE, type RouteDeclaration, route } from '../../http/router.ts';
 import { CONSOLE } from './callbacks.ts';
 import { AGAIN_FIELD, keepForm, restoreForm } from './kept-form.ts';
 import { type ConsoleLoginDependencies, goToLogin } from './login.ts';
@@ -35,15 +34,18 @@ interface FormRules extends Rules {
    */
   isDangerous: boolean;
   /**
-   * For a form with a file (multipart): the content of the file becomes the text of its field. It is only read for
-   * administrators.
+   * For a form with a file or long texts. Its body is only read for an administrator whose role has the scopes, and
+   * for one whose session has expired after its eight hours. Any other browser is redirected to the login before that.
    */
-  file?: MultipartRules;
+  bodies?: BodyRules;
 }
 
-type Handler<D> = (deps: D, ctx: Context, session: ConsoleSession) => Promise<void>;
+/** The bodies of a form with a script or other long texts. */
+export const LONG_TEXTS: BodyRules = { maxBytes: 400 * 1024 };
 
 const ROUTE = { ...PAGE, limit: 'console' } as const;
+
+type Handler<D> = (deps: D, ctx: Context, session: ConsoleSession) => Promise<void>;
 
 /**
  * Declares a page of the console for administrators with the scopes. A request that does not load a document (from a
@@ -55,20 +57,27 @@ export function consolePage<D extends ConsolePageDependencies>(
   { scopes }: Rules,
   handle: Handler<D>,
 ): RouteDeclaration<D> {
-  return consoleRoute({ section, scopes, isDangerous: false }, async (deps, ctx) => {
-    setSection(ctx, section);
-    const session = await consoleSession(deps, ctx);
-    if (session === undefined) {
-      requirePage(ctx);
-      return goToLogin(deps, ctx, { to: ctx.url });
-    }
-    if (!isPage(ctx))
-      requireConsoleRequest(ctx, session, deps.consoleUrl, ctx.get('X-Console-Token') || ctx.query._csrf);
-    await showRefusals(deps, ctx, session, () => {
-      requireScopes(session, scopes);
-      return handle(deps, ctx, session);
-    });
+  const declared = route<D, ConsoleSession>({
+    ...ROUTE,
+    admit: async (deps, ctx) => {
+      ctx.state.home = CONSOLE;
+      const session = await consoleSession(deps, ctx, section);
+      if (session === undefined) {
+        requirePage(ctx);
+        await goToLogin(deps, ctx, { to: ctx.url });
+        return 'answered';
+      }
+      if (!isPage(ctx))
+        requireConsoleRequest(ctx, session, deps.consoleUrl, ctx.get('X-Console-Token') || ctx.query._csrf);
+      return session;
+    },
+    handle: (deps, ctx, { admitted: session }) =>
+      showRefusals(deps, ctx, session, () => {
+        requireScopes(session, scopes);
+        return handle(deps, ctx, session);
+      }),
   });
+  return withRules(declared, { section, scopes, isDangerous: false });
 }
 
 /**
@@ -123,9 +132,9 @@ export async function showErrorInConsole(
 ): Promise<boolean> {
   const isOfConsole = ctx.path.startsWith(`${CONSOLE}/`) && isPage(ctx);
   if (!isOfConsole || ![404, 405].includes(error.status)) return false;
-  const session = await consoleSession(deps, ctx);
+  const session = await consoleSession(deps, ctx, ctx.path.split('/')[2] ?? '');
   if (session === undefined) return false;
-  setSection(ctx, ctx.path.split('/')[2] ?? '');
+  ctx.state.home = CONSOLE;
   await showRefusal(deps, ctx, session, error);
   return true;
 }
@@ -133,53 +142,33 @@ export async function showErrorInConsole(
 /** Declares a form of the console. The handler answers with {@link redirectAfterForm}, or with a page that shows what is wrong. */
 export function consoleForm<D extends ConsolePageDependencies>(
   section: string,
-  { scopes, isDangerous, file }: FormRules,
+  { scopes, isDangerous, bodies }: FormRules,
   handle: Handler<D>,
 ): RouteDeclaration<D> {
-  const route = consoleRoute<D>(
-    { section, scopes, isDangerous, ...(file && { file }) },
-    async (deps, ctx) => {
-      setSection(ctx, section);
-      const session = await consoleSession(deps, ctx);
+  const withBodies = { ...(bodies && { bodies }) };
+  const declared = route<D, ConsoleSession | undefined>({
+    ...ROUTE,
+    ...withBodies,
+    admit: async (deps, ctx) => {
+      ctx.state.home = CONSOLE;
+      const session = await consoleSession(deps, ctx, section);
+      if (session !== undefined) requireScopes(session, scopes);
+      else if (bodies !== undefined && (await expiredConsoleSession(deps, ctx, section)) === undefined) {
+        requirePage(ctx);
+        await redirectToLogin(deps, ctx, section);
+        return 'answered';
+      }
+      return session;
+    },
+    handle: async (deps, ctx, { admitted: session }) => {
       if (session === undefined) return handleWithoutSession(deps, ctx, section);
-      requireScopes(session, scopes);
       requireConsoleForm(deps, ctx, session);
       if (formFields(ctx, AGAIN_FIELD)[AGAIN_FIELD] !== '') await restoreForm(deps, ctx, session);
       if (isDangerous && !session.isFresh) return keepAndLogIn(deps, ctx, session, section);
       await handle(deps, ctx, session);
     },
-  );
-  return file === undefined ? route : withLargeBody(route, { file });
-}
-
-/**
- * Declares a form with a large body. It is only read for an administrator whose role has the form's scopes, and for
- * one whose session has expired after its eight hours. Any other browser is redirected to the login before that.
- */
-export function withLargeBody<D extends ConsolePageDependencies>(
-  route: RouteDeclaration<D>,
-  bodies: BodyRules,
-): RouteDeclaration<D> {
-  const { section, scopes } = rulesOf(route) ?? { section: '', scopes: [] };
-  return {
-    ...route,
-    bodies,
-    admit: async (deps, ctx) => {
-      setSection(ctx, section);
-      const session = await consoleSession(deps, ctx);
-      if (session !== undefined) return requireScopes(session, scopes);
-      if ((await expiredConsoleSession(deps, ctx)) !== undefined) return;
-      requirePage(ctx);
-      await redirectToLogin(deps, ctx, section);
-      return 'answered';
-    },
-  };
-}
-
-/** Records the section of the console that a request belongs to, and where its error page links back to. */
-function setSection(ctx: Context, section: string): void {
-  ctx.state.section = section;
-  ctx.state.home = CONSOLE;
+  });
+  return withRules(declared, { section, scopes, isDangerous, ...withBodies });
 }
 
 /** Reports whether the browser loads a document, rather than a script or a frame. */
@@ -242,7 +231,7 @@ async function handleWithoutSession(
   ctx: Context,
   section: string,
 ): Promise<void> {
-  const expired = await expiredConsoleSession(deps, ctx);
+  const expired = await expiredConsoleSession(deps, ctx, section);
   if (expired === undefined || formFields(ctx, AGAIN_FIELD)[AGAIN_FIELD] !== '')
     return redirectToLogin(deps, ctx, section);
   requireConsoleForm(deps, ctx, expired);
@@ -257,13 +246,14 @@ interface RouteRules extends FormRules {
   section: string;
 }
 
-function consoleRoute<D>(rules: RouteRules, handle: RouteDeclaration<D>['handle']): ConsoleRoute<D> {
-  return { ...ROUTE, console: rules, handle };
-}
+const withRules = <D>(declared: RouteDeclaration<D>, console: RouteRules): ConsoleRoute<D> => ({
+  ...declared,
+  console,
+});
 
 /** Returns the requirements of a route; undefined for one that needs no session. */
-export function rulesOf<D>(route: RouteDeclaration<D>): Readonly<RouteRules> | undefined {
-  return (route as Partial<ConsoleRoute<D>>).console;
+export function rulesOf<D>(declared: RouteDeclaration<D>): Readonly<RouteRules> | undefined {
+  return (declared as Partial<ConsoleRoute<D>>).console;
 }
 
 function requireScopes(session: ConsoleSession, scopes: readonly string[]): void {

@@ -44,7 +44,7 @@ export async function renderConsole(
   session: ConsoleSession,
   {
     template,
-    section = String(ctx.state.section),
+    section = session.section,
     model,
     title,
     alert,

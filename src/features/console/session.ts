@@ -27,6 +27,8 @@ export interface ConsoleSessionDependencies extends FactorDependencies {
 
 /** A session of an administrator at the console. */
 export interface ConsoleSession {
+  /** The section of the navigation that the request is for. */
+  section: string;
   administrator: { userId: string; name: string; email: string; role: AdministratorRole };
   /** Reports whether the role has a scope of the Management API, or one of the console's own. */
   can(scope: string): boolean;
@@ -101,8 +103,9 @@ export async function endConsoleSession(
 export async function consoleSession(
   deps: ConsoleSessionDependencies,
   ctx: Context,
+  section: string,
 ): Promise<ConsoleSession | undefined> {
-  const found = await readSession(deps, ctx);
+  const found = await readSession(deps, ctx, section);
   if (found?.isExpired !== false) return undefined;
   raiseStanding('trusted');
   return found.session;
@@ -116,14 +119,16 @@ export async function consoleSession(
 export async function expiredConsoleSession(
   deps: ConsoleSessionDependencies,
   ctx: Context,
+  section: string,
 ): Promise<ConsoleSession | undefined> {
-  const found = await readSession(deps, ctx);
+  const found = await readSession(deps, ctx, section);
   return found?.isExpired === true ? found.session : undefined;
 }
 
 async function readSession(
   deps: ConsoleSessionDependencies,
   ctx: Context,
+  section: string,
 ): Promise<{ session: ConsoleSession; isExpired: boolean } | undefined> {
   const secret = COOKIE.secret(ctx);
   const verifiedChallenge =
@@ -141,6 +146,7 @@ async function readSession(
   if (!(await isLoginSufficient(deps, { login, factors }))) return undefined;
   const scopes = scopesOf(member.role, deps.scopes);
   const session: ConsoleSession = {
+    section,
     administrator: {
       userId: user.id,
       name: user.name ?? user.email ?? '',

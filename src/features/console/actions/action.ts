@@ -2,7 +2,6 @@
 import type { Context } from 'koa';
 import type { RouteDeclaration } from '../../../http/router.ts';
 import { type FormFault, faultModel, faultOf } from '../form-fault.ts';
-import { withLongTexts } from '../forms.ts';
 import { type ConsoleSession, consoleForm, consolePage, redirectAfterForm } from '../page.ts';
 import { renderConsole } from '../render.ts';
 import {
@@ -125,9 +124,9 @@ export function tabForm(
   ) => Promise<FormOutcome>,
 ): RouteDeclaration<ActionsDependencies> {
   const { scopes, isDangerous, entered } = rules;
-  const form = consoleForm<ActionsDependencies>(
+  return consoleForm<ActionsDependencies>(
     'actions',
-    { scopes: [...tab.scopes, ...scopes], isDangerous },
+    { scopes: [...tab.scopes, ...scopes], isDangerous, bodies: { maxBytes: MAX_FORM_BYTES } },
     async (deps, ctx, session) => {
       const action = await actionOf(deps, ctx, session);
       let done: FormOutcome;
@@ -144,5 +143,4 @@ export function tabForm(
       await showTab(deps, ctx, session, tab, shown);
     },
   );
-  return withLongTexts(form, MAX_FORM_BYTES);
 }

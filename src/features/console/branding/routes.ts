@@ -5,8 +5,8 @@ import { bodyTexts } from '../../../http/body.ts';
 import type { RouteDeclarations } from '../../../http/router.ts';
 import { callApi, callApiIfFound } from '../api-calls.ts';
 import type { FormFault } from '../form-fault.ts';
-import { refusalOf, refusalOptions, withLongTexts, withoutReturns } from '../forms.ts';
-import { consoleForm, consolePage, redirectAfterForm } from '../page.ts';
+import { refusalOf, refusalOptions, withoutReturns } from '../forms.ts';
+import { consoleForm, consolePage, LONG_TEXTS, redirectAfterForm } from '../page.ts';
 import { type FaultyField, renderConsole } from '../render.ts';
 import type { ConsoleSession } from '../session.ts';
 import { removeTheme, saveLook, showDraft, showLook, showPreview } from './look-page.ts';
@@ -102,7 +102,7 @@ const form = (
   scopes: readonly string[],
   handle: Parameters<typeof consoleForm<D>>[2],
   { isDangerous = false } = {},
-) => withLongTexts(consoleForm<D>(SECTION, { scopes, isDangerous }, handle));
+) => consoleForm<D>(SECTION, { scopes, isDangerous, bodies: LONG_TEXTS }, handle);
 
 const LOOK = ['read:branding'];
 const CHANGE = ['update:branding'];

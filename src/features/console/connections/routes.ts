@@ -9,8 +9,8 @@ import { sha256 } from '../../../runtime/secrets.ts';
 import type { UpstreamRedirect } from '../../connections/redirect.ts';
 import { callApi } from '../api-calls.ts';
 import { type FormFault, faultIn } from '../form-fault.ts';
-import { refusalOf, refusalOptions, withLongTexts } from '../forms.ts';
-import { consoleForm, consolePage, redirectAfterForm } from '../page.ts';
+import { refusalOf, refusalOptions } from '../forms.ts';
+import { consoleForm, consolePage, LONG_TEXTS, redirectAfterForm } from '../page.ts';
 import { pageNumber, queryText } from '../query.ts';
 import { type FaultyField, renderConsole } from '../render.ts';
 import type { ConsoleSession } from '../session.ts';
@@ -364,12 +364,20 @@ export const connectionsRoutes: RouteDeclarations<D> = {
   [`GET ${PATH}` as const]: consolePage<D>(SECTION, { scopes: READ }, showConnections),
   [`GET ${PATH}/new` as const]: consolePage<D>(SECTION, { scopes: MAKE }, showKinds),
   [`GET ${PATH}/new/:strategy` as const]: consolePage<D>(SECTION, { scopes: MAKE }, showNew),
-  [`POST ${PATH}/new/:strategy` as const]: withLongTexts(consoleForm<D>(SECTION, dangerous(MAKE), create)),
+  [`POST ${PATH}/new/:strategy` as const]: consoleForm<D>(
+    SECTION,
+    { ...dangerous(MAKE), bodies: LONG_TEXTS },
+    create,
+  ),
   // What a trial shows of a provider's users requires the scope to change the connection.
   [`GET ${TRY_RESULT}` as const]: consolePage<D>(SECTION, { scopes: CHANGE }, showTryResult),
   [`GET ${PATH}/:id` as const]: consolePage<D>(SECTION, { scopes: READ }, showSettings),
   // Dangerous: the options say where users log in, and where the connection's secrets are sent.
-  [`POST ${PATH}/:id` as const]: withLongTexts(consoleForm<D>(SECTION, dangerous(CHANGE), saveSettings)),
+  [`POST ${PATH}/:id` as const]: consoleForm<D>(
+    SECTION,
+    { ...dangerous(CHANGE), bodies: LONG_TEXTS },
+    saveSettings,
+  ),
   [`GET ${PATH}/:id/applications` as const]: consolePage<D>(
     SECTION,
     { scopes: [...READ, 'read:clients'] },
@@ -378,9 +386,11 @@ export const connectionsRoutes: RouteDeclarations<D> = {
   // Dangerous: it decides who can log in to which application.
   [`POST ${PATH}/:id/applications` as const]: consoleForm<D>(SECTION, dangerous(CHANGE), saveApplications),
   [`GET ${PATH}/:id/scripts/:script` as const]: consolePage<D>(SECTION, { scopes: READ }, showScript),
-  [`POST ${PATH}/:id/scripts/:script` as const]: withLongTexts(
+  [`POST ${PATH}/:id/scripts/:script` as const]: consoleForm<D>(
+    SECTION,
     // Dangerous: a script that is run can read the connection's secrets and use the network.
-    consoleForm<D>(SECTION, dangerous(CHANGE), submitScript),
+    { ...dangerous(CHANGE), bodies: LONG_TEXTS },
+    submitScript,
   ),
   [`GET ${PATH}/:id/try` as const]: consolePage<D>(SECTION, { scopes: CHANGE }, showTry),
   [`POST ${PATH}/:id/try` as const]: consoleForm<D>(

@@ -5,8 +5,7 @@ import { AuthError } from '../../../http/errors.ts';
 import type { RouteDeclaration, RouteDeclarations } from '../../../http/router.ts';
 import type { CallRules } from '../../management/call.ts';
 import { isObject } from '../../management/section.ts';
-import { withLongTexts } from '../forms.ts';
-import { type ConsoleSession, consoleForm, consolePage, redirectAfterForm } from '../page.ts';
+import { type ConsoleSession, consoleForm, consolePage, LONG_TEXTS, redirectAfterForm } from '../page.ts';
 import { queryText } from '../query.ts';
 import { renderConsole } from '../render.ts';
 import { maySeeSecrets } from '../roles.ts';
@@ -148,14 +147,16 @@ function operationRoutes(places: Places, place: Place, operation: Operation): [s
     ],
     [
       `POST /console/${operation}${place.path}`,
-      withLongTexts(
-        consoleForm<ResourcesDependencies>(section, rules, async (deps, ctx, session) => {
+      consoleForm<ResourcesDependencies>(
+        section,
+        { ...rules, bodies: LONG_TEXTS },
+        async (deps, ctx, session) => {
           requireCall(session, call);
           const isForced = formFields(ctx, 'force').force === 'true';
           await (isRemoval
             ? submitRemoval(deps, ctx, session, target, { isForced })
             : submitForm(deps, ctx, session, target));
-        }),
+        },
       ),
     ],
   ];

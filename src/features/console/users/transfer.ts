@@ -52,7 +52,7 @@ export const transferRoutes: RouteDeclarations<UsersDependencies> = {
     {
       scopes: SCOPES,
       isDangerous: true,
-      file: { maxBytes: MAX_FILE_BYTES, tooLarge: 'The file is larger than 500 kB.' },
+      bodies: { file: { maxBytes: MAX_FILE_BYTES, tooLarge: 'The file is larger than 500 kB.' } },
     },
     (deps, ctx, session) => {
       requireRight(rightsOf(session).import);
