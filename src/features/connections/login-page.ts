@@ -16,11 +16,11 @@ import { type ProviderRedirectDependencies, redirectToProvider } from './upstrea
 export function loginPages(deps: PasswordFormDependencies & ProviderRedirectDependencies): LoginPageOf {
   const { config } = deps;
   return async (page) => {
-    const { pending } = page;
+    const { waiting } = page;
     const identifier = identifierOf(page);
-    const target = await connectionOf(config, page, identifier ?? pending.params.login_hint);
+    const target = await connectionOf(config, page, identifier ?? waiting.params.login_hint);
     if (target === undefined) return undefined;
-    const provider = await directProvider(config, pending);
+    const provider = await directProvider(config, waiting);
     return {
       redirectsToProvider: provider !== undefined,
       show: async (ctx, form) => {
@@ -36,10 +36,10 @@ export function loginPages(deps: PasswordFormDependencies & ProviderRedirectDepe
         if (!signsUp && !isIdentified && (await asksIdentifierFirst(config, page))) {
           return showIdentifier(deps, ctx, page);
         }
-        if (strategy.page === 'step') return ctx.redirect(stepPath(pending, strategy.step(connection)));
+        if (strategy.page === 'step') return ctx.redirect(stepPath(waiting, strategy.step(connection)));
         if (strategy.page === 'redirect') return showChoices(deps, ctx, page);
         const code = signsUp ? undefined : firstCodeKind(connection, identifier, form);
-        if (code !== undefined) return ctx.redirect(stepPath(pending, codeStep(connection, code)));
+        if (code !== undefined) return ctx.redirect(stepPath(waiting, codeStep(connection, code)));
         await showPasswordForm(deps, ctx, page, connection, form);
       },
     };

@@ -300,8 +300,8 @@ export interface LoginChoice {
  * provider. Empty if the request names a connection.
  */
 export async function loginChoices(config: Config, page: RequestPage): Promise<LoginChoice[]> {
-  const { pending, client, organization } = page;
-  if (pending.params.connection !== undefined) return [];
+  const { waiting, client, organization } = page;
+  if (waiting.params.connection !== undefined) return [];
   const all = await connectionsFor(config, client.client_id, organization?.id);
   const hidden = enabledConnectionsOf(organization ?? {}).filter((one) => one.show_as_button === false);
   return all.flatMap((connection) => {
@@ -310,12 +310,12 @@ export async function loginChoices(config: Config, page: RequestPage): Promise<L
     if (strategy?.page === 'step')
       return [
         {
-          url: stepPath(pending, strategy.step(connection)),
+          url: stepPath(waiting, strategy.step(connection)),
           text: strategy.text,
           icon: strategy.icon,
         },
       ];
-    return strategy?.page === 'redirect' ? upstreamChoice(pending, connection, strategy) : [];
+    return strategy?.page === 'redirect' ? upstreamChoice(waiting, connection, strategy) : [];
   });
 }
 
@@ -325,13 +325,13 @@ export async function localChoices(config: Config, page: RequestPage): Promise<L
 }
 
 /** Returns the link from another connection's page to the password form. */
-export function passwordChoice({ pending }: RequestPage): LoginChoice {
-  return { url: stepPath(pending, 'login'), text: 'login.withPassword', icon: 'key' };
+export function passwordChoice({ waiting }: RequestPage): LoginChoice {
+  return { url: stepPath(waiting, 'login'), text: 'login.withPassword', icon: 'key' };
 }
 
 /** Returns the button of a connection at an external provider; none if the connection is configured not to have one. */
 function upstreamChoice(
-  pending: RequestPage['pending'],
+  pending: RequestPage['waiting'],
   connection: Connection,
   { label }: RedirectStrategy,
 ): LoginChoice[] {
@@ -367,7 +367,7 @@ function firstCharacter(text: string): string {
  */
 export async function directProvider(
   config: Config,
-  { clientId, params }: Pick<RequestPage['pending'], 'clientId' | 'params'>,
+  { clientId, params }: Pick<RequestPage['waiting'], 'clientId' | 'params'>,
 ): Promise<{ connection: Connection; strategy: RedirectStrategy } | undefined> {
   const { connection: connectionName, organization, login_hint: identifier } = params;
   const query = { clientId, connection: connectionName, organization, identifier };
@@ -384,7 +384,7 @@ export async function directProvider(
 }
 
 /** Returns the identifier that the user typed on the page that asks for it first; undefined if there was no such page. */
-export function identifierOf({ pending: { remembered } }: RequestPage): string | undefined {
+export function identifierOf({ waiting: { remembered } }: RequestPage): string | undefined {
   return typeof remembered.identifier === 'string' ? remembered.identifier : undefined;
 }
 
@@ -394,9 +394,9 @@ export function identifierOf({ pending: { remembered } }: RequestPage): string |
  */
 export async function asksIdentifierFirst(
   config: Config,
-  { client, organization, pending }: RequestPage,
+  { client, organization, waiting }: RequestPage,
 ): Promise<boolean> {
-  if (pending.params.connection !== undefined) return false;
+  if (waiting.params.connection !== undefined) return false;
   const usable = await usableConnections(config, client.client_id, organization?.id);
   if (config.settings().prompts?.identifier_first === true)
     return usable.some(({ strategy }) => byForm(strategy)) || hasHomeRealms(usable, organization);
@@ -417,7 +417,7 @@ export async function isHomeRealm(
 /** Whether the request's user may log in with a password. */
 export async function mayUsePassword(
   config: Config,
-  { client, pending, organization }: RequestPage,
+  { client, waiting, organization }: RequestPage,
 ): Promise<boolean> {
   return (await connectionsFor(config, client.client_id, organization?.id)).some((connection) => {
     const strategy = strategyOf(connection);
@@ -425,7 +425,7 @@ export async function mayUsePassword(
       strategy !== undefined &&
       byForm(strategy) &&
       passwordUse(connection).logsIn &&
-      acceptsConnection(pending, connection)
+      acceptsConnection(waiting, connection)
     );
   });
 }
@@ -437,7 +437,7 @@ export async function mayUsePassword(
  */
 export async function connectionOf(
   config: Config,
-  { pending: { clientId, params } }: RequestPage,
+  { waiting: { clientId, params } }: RequestPage,
   identifier?: string,
 ): Promise<{ connection: Connection; strategy: Strategy } | undefined> {
   const { connection, organization } = params;

@@ -26,7 +26,7 @@ export async function openMfaPage(
   ctx: Context,
 ): Promise<FactorPage | undefined> {
   const request = await openRequestPage(deps, ctx);
-  const { firstFactor, remembered, uid } = request.pending;
+  const { firstFactor, remembered, uid } = request.waiting;
   const user = firstFactor === undefined ? undefined : await deps.users.get(firstFactor.userId);
   if (firstFactor === undefined || user === undefined) {
     ctx.redirect(`/u/${uid}`);
@@ -34,9 +34,9 @@ export async function openMfaPage(
   }
   const { credentialVersion, amr } = firstFactor;
   const presence = readPresence(firstFactor.presence);
-  const { factors } = request.pending;
+  const { factors } = request.waiting;
   const hasSecondFactor = factors?.mode === 'enroll' && amr.includes('mfa');
-  const languages = languagesOf(ctx, request.pending.params.ui_locales);
+  const languages = languagesOf(ctx, request.waiting.params.ui_locales);
   const { client_id: clientId } = request.client;
   const login = { credentialVersion, presence, hasSecondFactor };
   const claimant = { user, ...login, clientId, ip: ctx.ip, languages };
@@ -60,8 +60,8 @@ function pagesOf(
   const pathOf = (step?: string) => (step === undefined ? 'mfa' : `mfa/${step}`);
   return {
     languages: requestLanguages(ctx, request),
-    uiLocales: request.pending.params.ui_locales,
-    urlOf: (step) => stepPath(request.pending, pathOf(step)),
+    uiLocales: request.waiting.params.ui_locales,
+    urlOf: (step) => stepPath(request.waiting, pathOf(step)),
     model: (step) => pageModel(request, pathOf(step)),
     render: (template, model, status) => renderPage(deps, ctx, request, template, model, status),
     saveState: (state) => deps.interactions.remember(ctx, { ...state }),

@@ -147,7 +147,7 @@ export function actionRedirects(deps: {
 export async function redirectForAction(
   { actionRedirects }: ActionRedirectDependencies,
   ctx: Context,
-  { pending: { uid, redirect = '' } }: RequestPage,
+  { waiting: { uid, redirect = '' } }: RequestPage,
 ): Promise<void> {
   const state = await actionRedirects.start(ctx, { uid });
   ctx.set('Cache-Control', 'no-store');
@@ -187,10 +187,10 @@ async function resumeRequest(deps: ActionRedirectDependencies, ctx: Context): Pr
   const { ticket } = ctx.query;
   const returned =
     typeof ticket === 'string'
-      ? await deps.actionRedirects.consumeReturn(ctx, { uid: page.pending.uid }, ticket)
+      ? await deps.actionRedirects.consumeReturn(ctx, { uid: page.waiting.uid }, ticket)
       : undefined;
   if (returned === undefined || 'factor' in returned) throw requestExpired();
   // The user was linked to another one meanwhile, and the request now waits for that user's login.
-  if (nextStep(page.pending) !== 'redirect') return ctx.redirect(interactionPath(page.pending.uid));
+  if (nextStep(page.waiting) !== 'redirect') return ctx.redirect(interactionPath(page.waiting.uid));
   await deps.interactions.answer(ctx, { returned });
 }

@@ -40,7 +40,7 @@ export async function consentPage(
   deps: { config: Config; views: Pick<Views, 'liquid'> },
   user: User | undefined,
 ): Promise<ConsentPage> {
-  const { oidcScopes, apis, details } = page.pending.missing;
+  const { oidcScopes, apis, details } = page.waiting.missing;
   return {
     ...pageModel(page, 'consent'),
     scopes: await shownScopes(deps.config, oidcScopes, apis),
@@ -127,5 +127,5 @@ function linesOf(value: unknown, path: readonly string[] = []): ShownDetail['lin
 
 /** Builds the model of the page that asks whether to continue as the logged-in user. */
 export function accountPage(page: RequestPage, user: User | undefined): AccountPage {
-  return { ...pageModel(page, 'account'), user: nameOf(user), loginUrl: stepPath(page.pending, 'login') };
+  return { ...pageModel(page, 'account'), user: nameOf(user), loginUrl: stepPath(page.waiting, 'login') };
 }

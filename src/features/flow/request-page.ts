@@ -26,7 +26,7 @@ export interface HostedDependencies {
 
 /** A waiting request with what its pages need. */
 export interface RequestPage {
-  pending: PendingInteraction;
+  waiting: PendingInteraction;
   client: Client;
   /** The organization that the login is for. */
   organization: Organization | undefined;
@@ -47,12 +47,12 @@ export interface PageModel {
 
 /** Loads the request of the path for a page. @throws AuthError 400 when no such request waits in this browser. */
 export async function openRequestPage(deps: HostedDependencies, ctx: Context): Promise<RequestPage> {
-  const pending = await deps.interactions.pending(ctx);
-  const client = await deps.config.client(pending.clientId);
-  if (client === undefined || pending.uid !== ctx.params.uid) throw requestExpired();
-  const { organization: id } = pending.params;
+  const waiting = await deps.interactions.pending(ctx);
+  const client = await deps.config.client(waiting.clientId);
+  if (client === undefined || waiting.uid !== ctx.params.uid) throw requestExpired();
+  const { organization: id } = waiting.params;
   const organization = id === undefined ? undefined : await deps.config.organization(id);
-  return { pending, client, organization, csrf: deps.csrf.token(ctx) };
+  return { waiting, client, organization, csrf: deps.csrf.token(ctx) };
 }
 
 /** Returns the path of a step of a request. */
@@ -61,8 +61,8 @@ export function stepPath({ uid }: PendingInteraction, step: string): string {
 }
 
 /** Returns the part of the model that all steps share. */
-export function pageModel({ pending, client, csrf }: RequestPage, step: string): PageModel {
-  return { action: stepPath(pending, step), csrf, client: shownClient(client) };
+export function pageModel({ waiting, client, csrf }: RequestPage, step: string): PageModel {
+  return { action: stepPath(waiting, step), csrf, client: shownClient(client) };
 }
 
 /** Answers with a page of the request, in its language. Its form may lead to the application. */
@@ -76,15 +76,15 @@ export function renderPage(
 ): Promise<void> {
   return deps.views.page(ctx, template, model, {
     status,
-    uiLocales: page.pending.params.ui_locales,
+    uiLocales: page.waiting.params.ui_locales,
     formsLeave: true,
     organization: page.organization,
   });
 }
 
 /** Returns the user's languages: those of the request before those of the browser. */
-export function requestLanguages(ctx: Context, { pending }: RequestPage): Languages {
-  return languagesOf(ctx, pending.params.ui_locales);
+export function requestLanguages(ctx: Context, { waiting }: RequestPage): Languages {
+  return languagesOf(ctx, waiting.params.ui_locales);
 }
 
 /** Whether a request accepts a login with a connection: any, unless it names one. */

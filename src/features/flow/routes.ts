@@ -87,19 +87,19 @@ export const requestRoutes: RouteDeclarations<FlowDependencies> = {
   }),
   'GET /u/:uid/consent': withRequestPage((deps, ctx, page) => show(deps, ctx, page)),
   'GET /u/:uid/account': withRequestPage((deps, ctx, page) =>
-    mayKeepAccount(page.pending) ? showAccount(deps, ctx, page) : show(deps, ctx, page),
+    mayKeepAccount(page.waiting) ? showAccount(deps, ctx, page) : show(deps, ctx, page),
   ),
   'GET /u/:uid/organization': withRequestPage((deps, ctx, page) => show(deps, ctx, page)),
   'POST /u/:uid/organization': withRequestPage((deps, ctx, page) => {
-    const step = nextStep(page.pending);
+    const step = nextStep(page.waiting);
     if (step === 'organization_name') return acceptName(deps, ctx, page);
     return step === 'organization' ? acceptChoice(deps, ctx, page) : show(deps, ctx, page);
   }),
   'POST /u/:uid/consent': withRequestPage((deps, ctx, page) =>
-    nextStep(page.pending) === 'consent' ? decideConsent(deps, ctx) : show(deps, ctx, page),
+    nextStep(page.waiting) === 'consent' ? decideConsent(deps, ctx) : show(deps, ctx, page),
   ),
   'POST /u/:uid/account': withRequestPage((deps, ctx, page) =>
-    mayKeepAccount(page.pending) ? deps.interactions.answer(ctx, 'account') : show(deps, ctx, page),
+    mayKeepAccount(page.waiting) ? deps.interactions.answer(ctx, 'account') : show(deps, ctx, page),
   ),
 };
 
@@ -107,15 +107,15 @@ export const requestRoutes: RouteDeclarations<FlowDependencies> = {
  * Completes the request with its login ticket or transferred login.
  * @returns whether there was a valid one for this browser.
  */
-async function useTicket(deps: FlowDependencies, ctx: Context, { pending }: RequestPage): Promise<boolean> {
+async function useTicket(deps: FlowDependencies, ctx: Context, { waiting }: RequestPage): Promise<boolean> {
   const { login_ticket: queryTicket } = ctx.query;
-  const ticket = typeof queryTicket === 'string' ? queryTicket : pending.loginTicket;
-  if (!waitsForLogin(pending)) return false;
+  const ticket = typeof queryTicket === 'string' ? queryTicket : waiting.loginTicket;
+  if (!waitsForLogin(waiting)) return false;
   const login =
-    pending.transferredLogin ?? (ticket && (await deps.tickets.redeem(ctx, ticket, pending.clientId)));
+    waiting.transferredLogin ?? (ticket && (await deps.tickets.redeem(ctx, ticket, waiting.clientId)));
   if (!login) return false;
   try {
-    await deps.finish.login(ctx, pending, login);
+    await deps.finish.login(ctx, waiting, login);
     return true;
   } catch (thrown) {
     // No longer valid: the page asks again.
@@ -125,9 +125,9 @@ async function useTicket(deps: FlowDependencies, ctx: Context, { pending }: Requ
 }
 
 async function show(deps: FlowDependencies, ctx: Context, page: RequestPage, form?: string): Promise<void> {
-  const { pending } = page;
+  const { waiting } = page;
   // Opening a login form starts the login over.
-  const step = form !== undefined && waitsForLogin(pending) ? 'login' : nextStep(pending);
+  const step = form !== undefined && waitsForLogin(waiting) ? 'login' : nextStep(waiting);
   switch (step) {
     case 'consent':
       return renderPage(
@@ -140,14 +140,14 @@ async function show(deps: FlowDependencies, ctx: Context, page: RequestPage, for
     case 'redirect':
       return redirectForAction(deps, ctx, page);
     case 'primary':
-      if (pending.primary === undefined) throw requestExpired();
-      return deps.finish.login(ctx, pending, pending.primary);
+      if (waiting.primary === undefined) throw requestExpired();
+      return deps.finish.login(ctx, waiting, waiting.primary);
     case 'factor':
-      return ctx.redirect(stepPath(pending, FACTOR_STEP));
+      return ctx.redirect(stepPath(waiting, FACTOR_STEP));
     case 'link':
-      return ctx.redirect(stepPath(pending, ACCOUNT_LINK_STEP));
+      return ctx.redirect(stepPath(waiting, ACCOUNT_LINK_STEP));
     case 'offer':
-      return ctx.redirect(stepPath(pending, OFFER_STEP));
+      return ctx.redirect(stepPath(waiting, OFFER_STEP));
     case 'account':
       return showAccount(deps, ctx, page);
     case 'organization_name':
@@ -180,7 +180,7 @@ async function showLogin(
   await (custom === undefined ? login.show(ctx, form) : sendCustomPage(deps, ctx, page, custom));
 }
 
-async function userOf({ users }: FlowDependencies, { pending: { userId } }: RequestPage) {
+async function userOf({ users }: FlowDependencies, { waiting: { userId } }: RequestPage) {
   return userId === undefined ? undefined : users.get(userId);
 }
 
@@ -208,7 +208,7 @@ const showName: Show = (deps, ctx, page) =>
     deps,
     ctx,
     page,
-    methodsOf(page).includes('email') ? (page.pending.params.login_hint ?? '') : '',
+    methodsOf(page).includes('email') ? (page.waiting.params.login_hint ?? '') : '',
   );
 
 function methodsOf({ client }: RequestPage) {
@@ -260,7 +260,7 @@ const acceptName: Show = async (deps, ctx, page) => {
 
 async function choicesOf(
   { organizations }: OrganizationDependencies,
-  { pending: { userId, connection } }: RequestPage,
+  { waiting: { userId, connection } }: RequestPage,
 ) {
   return userId === undefined ? [] : organizations.choices(userId, connection ?? '');
 }
@@ -358,8 +358,8 @@ const PARAMETERS = [
 
 /** Returns the value of `@@config@@`, with the member names of the hosted service. */
 function configOf({ baseUrl, config }: CustomPageDependencies, page: RequestPage): object {
-  const { pending, client, csrf } = page;
-  const { params } = pending;
+  const { waiting, client, csrf } = page;
+  const { params } = waiting;
   const { branding, vendor_host: vendor } = config.settings();
   const options = {
     protocol: 'oauth2',
@@ -368,7 +368,7 @@ function configOf({ baseUrl, config }: CustomPageDependencies, page: RequestPage
     ),
     ...(params.resource !== undefined && { audience: toAudience(params.resource) }),
     // Names the waiting request; the page never sees the application's own state.
-    state: waitingState(pending.uid),
+    state: waitingState(waiting.uid),
     _csrf: csrf,
     _intstate: 'deprecated',
   };
@@ -385,7 +385,7 @@ function configOf({ baseUrl, config }: CustomPageDependencies, page: RequestPage
     connection: params.connection ?? null,
     prompt: params.prompt,
     dict: { signin: { title: client.name } },
-    extraParams: { ...pending.upstream, ...options },
+    extraParams: { ...waiting.upstream, ...options },
     internalOptions: options,
     isThirdPartyClient: !client.is_first_party,
     authorizationServer: { url: baseUrl, issuer: `${baseUrl}/` },

@@ -37,22 +37,22 @@ export const forgotPages: RouteDeclarations<ForgotPagesDependencies> = {
 
 async function showForgot(deps: ForgotPagesDependencies, ctx: Context): Promise<void> {
   const page = await openRequestPage(deps, ctx);
-  const requestUrl = `/u/${page.pending.uid}`;
-  if (!waitsForLogin(page.pending)) return ctx.redirect(requestUrl);
+  const requestUrl = `/u/${page.waiting.uid}`;
+  if (!waitsForLogin(page.waiting)) return ctx.redirect(requestUrl);
   const { names, connection } = await resetForm(deps, page);
   if (!offersReset(connection)) return ctx.redirect(requestUrl);
   await renderPage(deps, ctx, page, 'account/forgot', {
     ...pageModel(page, 'forgot-password'),
     names,
-    email: identifierOf(page) ?? page.pending.params.login_hint ?? '',
-    loginUrl: stepPath(page.pending, 'login'),
+    email: identifierOf(page) ?? page.waiting.params.login_hint ?? '',
+    loginUrl: stepPath(page.waiting, 'login'),
   });
 }
 
 /** Returns the connection whose passwords the page resets, and the input field for the user's address or name. */
 async function resetForm(
   { config }: ForgotPagesDependencies,
-  { pending: { clientId, params } }: RequestPage,
+  { waiting: { clientId, params } }: RequestPage,
 ): Promise<{ connection: Connection; names: NameField }> {
   const query = { clientId, connection: params.connection };
   const { connection } = await databaseFor(config, query, byOwnPassword);
@@ -64,9 +64,9 @@ async function handleForgot(deps: ForgotPagesDependencies, ctx: Context): Promis
   const page = await openRequestPage(deps, ctx);
   deps.csrf.verify(ctx);
   const { email } = formFields(ctx, 'email');
-  const { params } = page.pending;
+  const { params } = page.waiting;
   const { names, connection } = await resetForm(deps, page);
-  const loginUrl = stepPath(page.pending, 'login');
+  const loginUrl = stepPath(page.waiting, 'login');
   const model = { ...pageModel(page, 'forgot-password'), names, email, loginUrl };
   const isValidName =
     names.text === 'field.email' ? normalizeEmail(email) !== undefined : email.trim() !== '';

@@ -45,7 +45,7 @@ const postRoute = (post: PostHandler) => ({
     const page = await openRequestPage(deps, ctx);
     deps.csrf.verify(ctx);
     const { username } = formFields(ctx, 'username');
-    const target = waitsForLogin(page.pending) ? await formConnection(deps, page, username) : undefined;
+    const target = waitsForLogin(page.waiting) ? await formConnection(deps, page, username) : undefined;
     if (target?.strategy.page !== 'form') return deps.showNext(ctx, page);
     await post(deps, ctx, page, { connection: target.connection, strategy: target.strategy });
   },
@@ -76,7 +76,7 @@ export async function showPasswordForm(
   connection: Connection,
   form: string | undefined,
 ): Promise<void> {
-  const { invitedEmail, params } = page.pending;
+  const { invitedEmail, params } = page.waiting;
   const hint = identifierOf(page) ?? params.login_hint ?? '';
   if (wantsSignUp(page, form) && isSignUpOpen(page, connection)) {
     return render(deps, ctx, page, 'signup', signUpPage(page, connection, signUpValuesOf(hint)));
@@ -91,9 +91,9 @@ function signUpValuesOf(hint: string): SignUpValues {
 }
 
 /** Returns whether the sign-up form is to be shown. @param form as in {@link showPasswordForm}. */
-export function wantsSignUp({ pending }: RequestPage, form: string | undefined): boolean {
+export function wantsSignUp({ waiting }: RequestPage, form: string | undefined): boolean {
   // An invited user usually has no account yet.
-  const defaultForm = pending.invitedEmail === undefined ? pending.params.screen_hint : 'signup';
+  const defaultForm = waiting.invitedEmail === undefined ? waiting.params.screen_hint : 'signup';
   return (form ?? defaultForm) === 'signup';
 }
 
@@ -112,7 +112,7 @@ export async function renderLogin(
   const choices = [...codeChoices(page, connection), ...others];
   const model = { ...loginPage(page, connection, choices, input), ...passkey };
   if (!isIdentified) return render(deps, ctx, page, 'login', model, status);
-  const identifierUrl = stepPath(page.pending, 'identifier');
+  const identifierUrl = stepPath(page.waiting, 'identifier');
   await render(deps, ctx, page, 'password', { ...model, identifierUrl }, status);
 }
 
@@ -140,14 +140,14 @@ async function postLogin(
   try {
     await deps.limitLogin(ctx, connection, username);
     const login = await strategy.prove(deps, {
-      clientId: page.pending.clientId,
+      clientId: page.waiting.clientId,
       connection,
       identifier: username,
       credentials: password,
       caller: { ip: ctx.ip, browser: nameBrowser(ctx, deps.random).browser },
       organization: page.organization,
     });
-    await deps.finish.login(ctx, page.pending, login);
+    await deps.finish.login(ctx, page.waiting, login);
   } catch (thrown) {
     const alert = thrown instanceof AuthError ? (tooManyAlert(thrown) ?? ALERTS[thrown.error]) : undefined;
     if (!(thrown instanceof AuthError) || alert === undefined) throw thrown;

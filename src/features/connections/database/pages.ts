@@ -69,9 +69,9 @@ export function loginPage(
     values: { username: input.username },
     connections,
     ...(managesPasswords &&
-      offersReset(connection) && { forgotPasswordUrl: stepPath(page.pending, 'forgot-password') }),
+      offersReset(connection) && { forgotPasswordUrl: stepPath(page.waiting, 'forgot-password') }),
     ...(input.alert === undefined ? {} : { alert: input.alert }),
-    ...(offersSignUp ? { signupUrl: stepPath(page.pending, 'signup') } : {}),
+    ...(offersSignUp ? { signupUrl: stepPath(page.waiting, 'signup') } : {}),
   };
 }
 
@@ -79,10 +79,10 @@ export function loginPage(
  * Returns whether users can sign up at a request: the connection must be a database whose users sign up with a password or a
  * code; at an organization there must also be an invitation, or the organization must allow sign-ups.
  */
-export function isSignUpOpen({ organization, pending }: RequestPage, connection: Connection): boolean {
+export function isSignUpOpen({ organization, waiting }: RequestPage, connection: Connection): boolean {
   if (strategyRecord(connection.strategy)?.isDatabase !== true) return false;
   if (!passwordUse(connection).signsUp && codeKinds(connection).length === 0) return false;
-  if (organization === undefined || pending.invitedEmail !== undefined) return true;
+  if (organization === undefined || waiting.invitedEmail !== undefined) return true;
   const enabled = enabledConnectionsOf(organization).find((one) => one.connection_id === connection.id);
   return opensSignUp(enabled);
 }
@@ -104,8 +104,8 @@ export function signUpPage(
   const [email, phone, username] = [field('email'), field('phone_number'), field('username')];
   return {
     ...pageModel(page, 'signup'),
-    values: { ...values, email: page.pending.invitedEmail ?? values.email },
-    isEmailFixed: page.pending.invitedEmail !== undefined,
+    values: { ...values, email: page.waiting.invitedEmail ?? values.email },
+    isEmailFixed: page.waiting.invitedEmail !== undefined,
     ...(email && { email }),
     ...(phone && { phone }),
     ...(username && { username: { ...username, ...usernameLength(options) } }),
@@ -113,7 +113,7 @@ export function signUpPage(
     // The rules are marked as met or failed only after a password was typed.
     rules: refusal === undefined ? rules.map(({ verified: _verified, ...rule }) => rule) : rules,
     ...describeRefusal(refusal?.refusal),
-    loginUrl: stepPath(page.pending, 'login'),
+    loginUrl: stepPath(page.waiting, 'login'),
   };
 }
 

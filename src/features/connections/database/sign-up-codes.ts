@@ -86,9 +86,9 @@ async function showCode(
       channel: strategy.name,
       digits,
       minutes: Math.ceil(ttlSeconds / 60),
-      resendUrl: stepPath(page.pending, `${SIGN_UP_CODE_STEP}/again`),
+      resendUrl: stepPath(page.waiting, `${SIGN_UP_CODE_STEP}/again`),
       resendSeconds: RESEND_SECONDS,
-      backUrl: stepPath(page.pending, 'signup'),
+      backUrl: stepPath(page.waiting, 'signup'),
     },
     status,
   );
@@ -103,19 +103,19 @@ export async function beginSignUpCodes(
   page: RequestPage,
   { connection, typed, password }: { connection: Connection; typed: TypedAddresses; password?: string },
 ): Promise<void> {
-  const waiting = {
+  const signUp = {
     connection: connection.name,
     addresses: addressesOfNew(typed),
     ...(password !== undefined && { passwordHash: await deps.users.hash(password) }),
     left: kindsToProve(connection, typed),
     proved: [],
   };
-  await sendCode(deps, ctx, { page, connection }, waiting);
+  await sendCode(deps, ctx, { page, connection }, signUp);
 }
 
 export const signUpCodePages: RouteDeclarations<PasswordPagesDependencies> = {
-  [`GET /u/:uid/${SIGN_UP_CODE_STEP}` as const]: codeRoute((deps, ctx, request, waiting) =>
-    showCode(deps, ctx, request, waiting),
+  [`GET /u/:uid/${SIGN_UP_CODE_STEP}` as const]: codeRoute((deps, ctx, request, signUp) =>
+    showCode(deps, ctx, request, signUp),
   ),
   [`POST /u/:uid/${SIGN_UP_CODE_STEP}` as const]: codeRoute(handleCode),
   [`POST /u/:uid/${SIGN_UP_CODE_STEP}/again` as const]: codeRoute(sendAgain),
@@ -125,7 +125,7 @@ type CodeHandler = (
   deps: PasswordPagesDependencies,
   ctx: Context,
   request: SignUpRequest,
-  waiting: WaitingSignUp,
+  signUp: WaitingSignUp,
 ) => Promise<void>;
 
 /** Returns the declaration of a route at a waiting sign-up. */
@@ -140,20 +140,20 @@ function codeRoute(handle: CodeHandler) {
 async function openSignUp(deps: PasswordPagesDependencies, ctx: Context, handle: CodeHandler): Promise<void> {
   const page = await openRequestPage(deps, ctx);
   if (ctx.method === 'POST') deps.csrf.verify(ctx);
-  const { pending } = page;
-  const waiting = pending.remembered.signUp as WaitingSignUp | undefined;
-  if (waiting === undefined || !waitsForLogin(pending)) return deps.showNext(ctx, page, 'signup');
-  const { connection: name, organization } = pending.params;
-  const query = { clientId: pending.clientId, connection: name ?? waiting.connection, organization };
+  const { waiting } = page;
+  const signUp = waiting.remembered.signUp as WaitingSignUp | undefined;
+  if (signUp === undefined || !waitsForLogin(waiting)) return deps.showNext(ctx, page, 'signup');
+  const { connection: name, organization } = waiting.params;
+  const query = { clientId: waiting.clientId, connection: name ?? signUp.connection, organization };
   const found = await resolveConnection(deps.config, query, byOwnPassword);
   // The operator may have closed sign-ups since this one began.
   const isOpen =
     'strategy' in found &&
-    found.connection.name === waiting.connection &&
+    found.connection.name === signUp.connection &&
     isSignUpOpen(page, found.connection) &&
-    signUpRefusal(found.connection, waiting.addresses) === undefined;
+    signUpRefusal(found.connection, signUp.addresses) === undefined;
   if (!isOpen) return deps.showNext(ctx, page, 'signup');
-  await handle(deps, ctx, { page, connection: found.connection }, waiting);
+  await handle(deps, ctx, { page, connection: found.connection }, signUp);
 }
 
 /** Returns the address that is proved next. */
@@ -167,21 +167,21 @@ async function sendCode(
   deps: PasswordPagesDependencies,
   ctx: Context,
   { page, connection }: SignUpRequest,
-  waiting: Omit<WaitingSignUp, 'session'>,
+  signUp: Omit<WaitingSignUp, 'session'>,
 ): Promise<void> {
-  const { kind, address } = nextAddress(waiting);
+  const { kind, address } = nextAddress(signUp);
   // A sign-up can have codes sent to any address, so it takes from the limit of requests for codes.
   await deps.rateLimits.takeFrom(ctx, 'passwordlessStart');
   const session = await start(deps, ctx, {
     client: page.client,
     connection: asPasswordless(connection, kind, true),
     address,
-    session: { purpose: PURPOSE, data: { address, uid: page.pending.uid }, mayReceive: () => true },
+    session: { purpose: PURPOSE, data: { address, uid: page.waiting.uid }, mayReceive: () => true },
     caller: { ip: ctx.ip, ...nameBrowser(ctx, deps.random) },
     languages: requestLanguages(ctx, page),
   });
-  const updated = { ...waiting, session: session ?? '' };
-  await deps.interactions.remember(ctx, { ...page.pending.remembered, signUp: updated });
+  const updated = { ...signUp, session: session ?? '' };
+  await deps.interactions.remember(ctx, { ...page.waiting.remembered, signUp: updated });
   await showCode(deps, ctx, { page, connection }, updated);
 }
 
@@ -189,16 +189,16 @@ async function sendAgain(
   deps: PasswordPagesDependencies,
   ctx: Context,
   request: SignUpRequest,
-  waiting: WaitingSignUp,
+  signUp: WaitingSignUp,
 ): Promise<void> {
-  const { address } = nextAddress(waiting);
+  const { address } = nextAddress(signUp);
   try {
     const subject = `${PURPOSE}\n${request.connection.name}\n${address}\n${addressKey(ctx.ip)}`;
     await deps.rateLimits.take(ctx, 'passwordlessResend', subject);
-    await sendCode(deps, ctx, request, waiting);
+    await sendCode(deps, ctx, request, signUp);
   } catch (thrown) {
     if (!(thrown instanceof AuthError) || thrown.status !== 429) throw thrown;
-    await showCode(deps, ctx, request, waiting, { alert: 'passwordless.tooSoon' }, 429);
+    await showCode(deps, ctx, request, signUp, { alert: 'passwordless.tooSoon' }, 429);
   }
 }
 
@@ -206,17 +206,17 @@ async function handleCode(
   deps: PasswordPagesDependencies,
   ctx: Context,
   request: SignUpRequest,
-  waiting: WaitingSignUp,
+  signUp: WaitingSignUp,
 ): Promise<void> {
   // Codes may be typed with spaces or a dash.
   const code = formFields(ctx, 'code').code.replace(/[\s-]/g, '');
-  const showError = (alert: string, status = 400) => showCode(deps, ctx, request, waiting, { alert }, status);
+  const showError = (alert: string, status = 400) => showCode(deps, ctx, request, signUp, { alert }, status);
   if (code === '') return showError('passwordless.missing');
-  const [kind = 'email', ...left] = waiting.left;
+  const [kind = 'email', ...left] = signUp.left;
   try {
-    if (!(await verifyCode(deps, ctx, request, { ...waiting, code })))
+    if (!(await verifyCode(deps, ctx, request, { ...signUp, code })))
       return await showError('passwordless.wrong');
-    const updated = { ...waiting, left, proved: [...waiting.proved, kind] };
+    const updated = { ...signUp, left, proved: [...signUp.proved, kind] };
     await (left.length > 0
       ? sendCode(deps, ctx, request, updated)
       : completeSignUp(deps, ctx, request, updated));
@@ -232,9 +232,9 @@ async function verifyCode(
   { attempts, challenges, random }: PasswordPagesDependencies,
   ctx: Context,
   { page, connection }: SignUpRequest,
-  { session, code, ...waiting }: WaitingSignUp & { code: string },
+  { session, code, ...signUp }: WaitingSignUp & { code: string },
 ): Promise<boolean> {
-  const { address } = nextAddress(waiting);
+  const { address } = nextAddress(signUp);
   const attempt = {
     ip: ctx.ip,
     ...nameBrowser(ctx, random),
@@ -243,7 +243,7 @@ async function verifyCode(
   };
   const result = await tryProof(attempts, { ...attempt, proof: 'code' }, async () => {
     const { address: sentTo, uid } = (await challenges.find(PURPOSE, session))?.data ?? {};
-    if (sentTo !== address || uid !== page.pending.uid) return undefined;
+    if (sentTo !== address || uid !== page.waiting.uid) return undefined;
     return (await challenges.use(PURPOSE, session, code)) === 'accepted' ? true : undefined;
   });
   return result === true;
@@ -254,10 +254,10 @@ async function completeSignUp(
   deps: PasswordPagesDependencies,
   ctx: Context,
   { page, connection }: SignUpRequest,
-  waiting: WaitingSignUp,
+  signUp: WaitingSignUp,
 ): Promise<void> {
-  const { pending } = page;
-  const { addresses, passwordHash, proved } = waiting;
+  const { waiting } = page;
+  const { addresses, passwordHash, proved } = signUp;
   const result = await deps.users
     .create({
       identity: identityOfNew(connection, addresses),
@@ -268,11 +268,11 @@ async function completeSignUp(
     })
     .catch(ownCodeRefusal);
   const name = addresses.email ?? addresses.phone_number ?? addresses.username ?? '';
-  const details = { client_id: pending.clientId, connection: connection.name, user_name: name, ip: ctx.ip };
-  if ('status' in result) return showCode(deps, ctx, { page, connection }, waiting, result, result.status);
+  const details = { client_id: waiting.clientId, connection: connection.name, user_name: name, ip: ctx.ip };
+  if ('status' in result) return showCode(deps, ctx, { page, connection }, signUp, result, result.status);
   if (!('user' in result)) {
     deps.events.record({ ...details, type: 'fs', description: 'taken' });
-    return showCode(deps, ctx, { page, connection }, waiting, { alert: 'signup.refused' }, 400);
+    return showCode(deps, ctx, { page, connection }, signUp, { alert: 'signup.refused' }, 400);
   }
   deps.events.record({ ...details, type: 'ss', user_id: result.user.id });
   const languages = requestLanguages(ctx, page);
@@ -287,7 +287,7 @@ async function completeSignUp(
   const strategy = strategyFor(proved.at(-1) ?? 'email');
   await deps.finish.login(
     ctx,
-    pending,
+    waiting,
     loginBy(deps, strategy, { ...proof, credentialVersion: FIRST_VERSION }),
   );
 }

@@ -18,7 +18,7 @@ export function signUpAsker(
   page: RequestPage,
   typed: TypedAddresses,
 ): Asker {
-  const { clientId, params } = page.pending;
+  const { clientId, params } = page.waiting;
   const request = { protocol: 'oidc-basic-profile', scopes: scopeValues(params.scope) } as const;
   return {
     ...requestContextOf(ctx, clientId, typed),

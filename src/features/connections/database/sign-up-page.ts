@@ -34,11 +34,11 @@ export async function postSignUp(
 }
 
 /** Reads the form: `shown` is what a repeated form contains, `given` is without the fields left empty. */
-function readForm(ctx: Context, { pending }: RequestPage) {
+function readForm(ctx: Context, { waiting }: RequestPage) {
   const fields = formFields(ctx, 'email', 'phone', 'username', 'password');
   const { phone, username, password } = fields;
   // An invitation is for its own address, whatever is posted.
-  const email = pending.invitedEmail ?? fields.email;
+  const email = waiting.invitedEmail ?? fields.email;
   const addresses = {
     ...(email !== '' && { email }),
     ...(phone !== '' && { phone_number: phone }),
@@ -53,7 +53,7 @@ async function signUpAs(
   { page, connection, strategy }: FormConnection & { page: RequestPage },
   { values, addresses, password }: ReturnType<typeof readForm>,
 ): Promise<void> {
-  const { clientId } = page.pending;
+  const { clientId } = page.waiting;
   const name = values.email || values.username || values.phone;
   const details = { client_id: clientId, connection: connection.name, user_name: name, ip: ctx.ip };
   const showRefusal = (refusal: SignUpRefusal) => {
@@ -93,7 +93,7 @@ async function signUpAs(
     ip: ctx.ip,
     credentialVersion: FIRST_VERSION,
   });
-  await deps.finish.login(ctx, page.pending, login);
+  await deps.finish.login(ctx, page.waiting, login);
 }
 
 function render(

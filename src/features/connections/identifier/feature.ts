@@ -126,8 +126,8 @@ export const identifier = feature<IdentifierDependencies>({
 async function handleIdentifier(deps: IdentifierDependencies, ctx: Context): Promise<void> {
   const page = await openRequestPage(deps, ctx);
   deps.csrf.verify(ctx);
-  const { pending } = page;
-  if (!waitsForLogin(pending) || !(await asksIdentifierFirst(deps.config, page))) {
+  const { waiting } = page;
+  if (!waitsForLogin(waiting) || !(await asksIdentifierFirst(deps.config, page))) {
     return deps.showNext(ctx, page);
   }
   const text = formFields(ctx, 'identifier').identifier.trim().slice(0, MAX_IDENTIFIER_LENGTH);
@@ -141,15 +141,15 @@ async function handleIdentifier(deps: IdentifierDependencies, ctx: Context): Pro
     if (!(await isHomeRealm(deps.config, page, connection, text))) return showError('identifier.unknown');
     return redirectToProvider(deps, ctx, withLoginHint(page, text), { connection, strategy });
   }
-  await deps.interactions.remember(ctx, { ...pending.remembered, identifier: text });
+  await deps.interactions.remember(ctx, { ...waiting.remembered, identifier: text });
   ctx.status = 303;
   const code = strategy.page === 'form' ? firstCode(connection, text) : undefined;
   const form = code === undefined ? 'login' : codeStep(connection, code);
-  ctx.redirect(stepPath(pending, strategy.page === 'form' ? form : strategy.step(connection)));
+  ctx.redirect(stepPath(waiting, strategy.page === 'form' ? form : strategy.step(connection)));
 }
 
 /** Returns the request with the identifier as its `login_hint`. */
 function withLoginHint(page: RequestPage, identifier: string): RequestPage {
-  const { pending } = page;
-  return { ...page, pending: { ...pending, params: { ...pending.params, login_hint: identifier } } };
+  const { waiting } = page;
+  return { ...page, waiting: { ...waiting, params: { ...waiting.params, login_hint: identifier } } };
 }

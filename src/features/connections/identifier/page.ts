@@ -58,7 +58,7 @@ async function identifierPage(
   page: RequestPage,
   typedIdentifier: string | undefined,
 ): Promise<IdentifierPage> {
-  const { client, organization, pending } = page;
+  const { client, organization, waiting } = page;
   const usable = await usableConnections(config, client.client_id, organization?.id);
   const database = usable.find(({ strategy }) => byOwnPassword(strategy))?.connection;
   const offersSignUp =
@@ -69,8 +69,8 @@ async function identifierPage(
       usable.flatMap(({ connection, strategy }) => (byForm(strategy) ? namesOf(connection) : [])),
     ),
     identifier:
-      typedIdentifier ?? identifierOf(page) ?? pending.invitedEmail ?? pending.params.login_hint ?? '',
+      typedIdentifier ?? identifierOf(page) ?? waiting.invitedEmail ?? waiting.params.login_hint ?? '',
     connections: await loginChoices(config, page),
-    ...(offersSignUp && { signupUrl: stepPath(pending, 'signup') }),
+    ...(offersSignUp && { signupUrl: stepPath(waiting, 'signup') }),
   };
 }

@@ -30,7 +30,7 @@ const linkingRoutes: RouteDeclarations<LinkingRouteDependencies> = {
     ...PAGE,
     handle: async (deps, ctx) => {
       const page = await openRequestPage(deps, ctx);
-      if (!isOffered(page)) return ctx.redirect(`/u/${page.pending.uid}`);
+      if (!isOffered(page)) return ctx.redirect(`/u/${page.waiting.uid}`);
       await showOffer(deps, ctx, page);
     },
   },
@@ -39,7 +39,7 @@ const linkingRoutes: RouteDeclarations<LinkingRouteDependencies> = {
     handle: async (deps, ctx) => {
       const page = await openRequestPage(deps, ctx);
       deps.csrf.verify(ctx);
-      if (!isOffered(page)) return ctx.redirect(`/u/${page.pending.uid}`);
+      if (!isOffered(page)) return ctx.redirect(`/u/${page.waiting.uid}`);
       const { decision } = formFields(ctx, 'decision');
       if (decision === 'link') return accept(deps, ctx, page);
       if (decision === 'decline') return decline(deps, ctx, page);
@@ -48,12 +48,12 @@ const linkingRoutes: RouteDeclarations<LinkingRouteDependencies> = {
   },
 };
 
-function isOffered({ pending }: RequestPage): boolean {
-  return pending.link !== undefined && waitsForLogin(pending);
+function isOffered({ waiting }: RequestPage): boolean {
+  return waiting.link !== undefined && waitsForLogin(waiting);
 }
 
 async function showOffer(deps: LinkingRouteDependencies, ctx: Context, page: RequestPage): Promise<void> {
-  const { link } = page.pending;
+  const { link } = page.waiting;
   if (link === undefined) throw requestExpired();
   const connection = await deps.config.connection(link.connection);
   await renderPage(deps, ctx, page, 'login/link', {
@@ -66,7 +66,7 @@ async function showOffer(deps: LinkingRouteDependencies, ctx: Context, page: Req
 
 /** Accepts the offer: the request now waits for a login to the existing account. */
 async function accept({ interactions }: LinkingRouteDependencies, ctx: Context, page: RequestPage) {
-  const { link, uid } = page.pending;
+  const { link, uid } = page.waiting;
   if (link === undefined) throw requestExpired();
   await interactions.storeLink(ctx, { ...link, isAccepted: true, isOther: false });
   ctx.redirect(`/u/${uid}`);
@@ -74,7 +74,7 @@ async function accept({ interactions }: LinkingRouteDependencies, ctx: Context, 
 
 /** Declines the offer: the login ends with the new account, and this account is not offered again. */
 async function decline(deps: LinkingRouteDependencies, ctx: Context, page: RequestPage): Promise<void> {
-  const { link, clientId } = page.pending;
+  const { link, clientId } = page.waiting;
   if (link === undefined) throw requestExpired();
   const { login } = link;
   await deps.users.declineLink(login, link.userId);

@@ -108,7 +108,7 @@ interface PasskeyOffer {
 export async function offerPasskey(
   deps: OfferDependencies,
   ctx: Context,
-  { pending }: RequestPage,
+  { waiting }: RequestPage,
   connection: Connection,
 ): Promise<PasskeyOffer | undefined> {
   const passkeySettings = passkeyOptions(connection);
@@ -116,14 +116,14 @@ export async function offerPasskey(
   const { challenge_ui: ui = 'both' } = passkeySettings;
   const at = customOrigin(ctx);
   const { authSession, challenge } = await beginSession(deps, {
-    clientId: pending.clientId,
+    clientId: waiting.clientId,
     connection: connection.name,
-    request: pending.uid,
+    request: waiting.uid,
     at,
   });
   return {
     passkey: {
-      action: stepPath(pending, PASSKEY_STEP),
+      action: stepPath(waiting, PASSKEY_STEP),
       options: JSON.stringify(requestOptions(ownRelyingParty(deps, at), challenge, PASSKEY_VERIFICATION)),
       session: authSession,
       autofill: ui !== 'button',

@@ -39,7 +39,7 @@ const passkeyEnrollmentPages: RouteDeclarations<PasskeyPagesDependencies> = {
     ...PAGE,
     handle: async (deps, ctx) => {
       const page = await openRequestPage(deps, ctx);
-      if (loginOfOffer(page) === undefined) return ctx.redirect(`/u/${page.pending.uid}`);
+      if (loginOfOffer(page) === undefined) return ctx.redirect(`/u/${page.waiting.uid}`);
       await showOffer(deps, ctx, page);
     },
   },
@@ -49,7 +49,7 @@ const passkeyEnrollmentPages: RouteDeclarations<PasskeyPagesDependencies> = {
       const page = await openRequestPage(deps, ctx);
       deps.csrf.verify(ctx);
       const login = loginOfOffer(page);
-      if (login === undefined) return ctx.redirect(`/u/${page.pending.uid}`);
+      if (login === undefined) return ctx.redirect(`/u/${page.waiting.uid}`);
       const { decision } = formFields(ctx, 'decision');
       if (decision !== 'later') return enroll(deps, ctx, page, login);
       ctx.cookies.set(DECLINED_COOKIE, '1', {
@@ -65,8 +65,8 @@ const passkeyEnrollmentPages: RouteDeclarations<PasskeyPagesDependencies> = {
 };
 
 /** Returns the login that waits only for the user's answer to the offer. */
-function loginOfOffer({ pending }: RequestPage): Login | undefined {
-  return pending.offer?.isAnswered === false && waitsForLogin(pending) ? pending.offer.login : undefined;
+function loginOfOffer({ waiting }: RequestPage): Login | undefined {
+  return waiting.offer?.isAnswered === false && waitsForLogin(waiting) ? waiting.offer.login : undefined;
 }
 
 /** Returns the registration of a new passkey. One for this device excludes the passkeys that the user has already. */
@@ -93,10 +93,10 @@ async function showOffer(
   page: RequestPage,
   alert?: string,
 ): Promise<void> {
-  const { pending } = page;
+  const { waiting } = page;
   const login = loginOfOffer(page);
   if (login === undefined) throw requestExpired();
-  const { clientId, uid: request } = pending;
+  const { clientId, uid: request } = waiting;
   const at = customOrigin(ctx);
   const { authSession, challenge } = await beginSession(deps, {
     clientId,
@@ -104,7 +104,7 @@ async function showOffer(
     request,
     at,
   });
-  const isLocal = pending.offer?.isLocal === true;
+  const isLocal = waiting.offer?.isLocal === true;
   const registration = await registrationFor(deps, login.userId, { challenge, isLocal });
   const options = creationOptions(ownRelyingParty(deps, at), registration);
   const model = { options: JSON.stringify(options), session: authSession, isLocal, ...(alert && { alert }) };
@@ -127,11 +127,11 @@ async function enroll(
 ): Promise<void> {
   const { code, session: authSession } = formFields(ctx, 'code', 'session');
   const { userId, connection } = login;
-  const ceremony = await takeSession(deps, authSession, page.pending.clientId);
+  const ceremony = await takeSession(deps, authSession, page.waiting.clientId);
   const response = readRegistration(code);
-  if (ceremony?.session.request !== page.pending.uid || response === undefined)
+  if (ceremony?.session.request !== page.waiting.uid || response === undefined)
     return showOffer(deps, ctx, page, 'passkey.failed');
-  const isLocal = page.pending.offer?.isLocal === true;
+  const isLocal = page.waiting.offer?.isLocal === true;
   const registration = await registrationFor(deps, userId, { challenge: ceremony.challenge, isLocal });
   const party = ownRelyingParty(deps, ceremony.session.at);
   const credential = await verifyRegistration(party, response, registration);

@@ -37,7 +37,7 @@ export const passkeyPages: RouteDeclarations<PasskeyPagesDependencies> = {
     handle: async (deps, ctx) => {
       const page = await openRequestPage(deps, ctx);
       deps.csrf.verify(ctx);
-      if (!waitsForLogin(page.pending)) return deps.showNext(ctx, page);
+      if (!waitsForLogin(page.waiting)) return deps.showNext(ctx, page);
       await logIn(deps, ctx, page);
     },
   },
@@ -45,13 +45,13 @@ export const passkeyPages: RouteDeclarations<PasskeyPagesDependencies> = {
 
 /** Logs in with a passkey of any connection that the request allows. */
 async function logIn(deps: PasskeyPagesDependencies, ctx: Context, page: RequestPage): Promise<void> {
-  const { pending } = page;
+  const { waiting } = page;
   const { code, session: authSession } = formFields(ctx, 'code', 'session');
-  const ceremony = await takeSession(deps, authSession, pending.clientId);
-  if (ceremony?.session.request !== pending.uid) return deps.showNext(ctx, page);
-  const usable = await usableConnections(deps.config, pending.clientId, pending.params.organization);
+  const ceremony = await takeSession(deps, authSession, waiting.clientId);
+  if (ceremony?.session.request !== waiting.uid) return deps.showNext(ctx, page);
+  const usable = await usableConnections(deps.config, waiting.clientId, waiting.params.organization);
   const accepted = usable.filter(
-    ({ connection }) => acceptsConnection(pending, connection) && passkeyOptions(connection) !== undefined,
+    ({ connection }) => acceptsConnection(waiting, connection) && passkeyOptions(connection) !== undefined,
   );
   const assertion = readAssertion(code);
   const verified =
@@ -71,7 +71,7 @@ async function logIn(deps: PasskeyPagesDependencies, ctx: Context, page: Request
     ...passkeyAuthentication(deps),
   };
   ctx.state[FROM_OTHER_DEVICE] = assertion.authenticatorAttachment === 'cross-platform';
-  await deps.finish.login(ctx, pending, login);
+  await deps.finish.login(ctx, waiting, login);
 }
 
 async function showFailure(

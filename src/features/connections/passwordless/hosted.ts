@@ -74,9 +74,9 @@ function showAddressForm(
   ctx: Context,
   codePage: CodePage,
 ): Promise<void> {
-  const { pending } = codePage.page;
+  const { waiting } = codePage.page;
   return showAddress(deps, ctx, codePage, {
-    address: identifierOf(codePage.page) ?? pending.params.login_hint ?? '',
+    address: identifierOf(codePage.page) ?? waiting.params.login_hint ?? '',
   });
 }
 
@@ -86,13 +86,13 @@ async function openCodePage(
   ctx: Context,
 ): Promise<CodePage | undefined> {
   const page = await openRequestPage(deps, ctx);
-  if (!waitsForLogin(page.pending)) {
-    ctx.redirect(`/u/${page.pending.uid}`);
+  if (!waitsForLogin(page.waiting)) {
+    ctx.redirect(`/u/${page.waiting.uid}`);
     return undefined;
   }
   const name = String(ctx.params.connection);
-  if (!acceptsConnection(page.pending, { name })) {
-    ctx.redirect(`/u/${page.pending.uid}`);
+  if (!acceptsConnection(page.waiting, { name })) {
+    ctx.redirect(`/u/${page.waiting.uid}`);
     return undefined;
   }
   const { client_id: clientId } = page.client;
@@ -141,11 +141,11 @@ async function requestCode(
   { page, connection, kind }: CodePage,
   request: { address: string; languages: Languages; caller: Caller },
 ): Promise<void> {
-  const { client, pending } = page;
+  const { client, waiting } = page;
   if (kind === undefined) return void (await start(deps, ctx, { client, connection, ...request }));
   const { record } = connection;
   const session = await beginSession(deps, ctx, { client, record, kind, allowsSignUp: false, ...request });
-  await deps.interactions.remember(ctx, { ...pending.remembered, codeSession: session });
+  await deps.interactions.remember(ctx, { ...waiting.remembered, codeSession: session });
 }
 
 async function refusalOf(limit: Promise<void>): Promise<AuthError | undefined> {
@@ -174,21 +174,21 @@ async function handleCode(
   try {
     const clientId = page.client.client_id;
     const caller = { ip: ctx.ip, ...nameBrowser(ctx, deps.random) };
-    const visitor = anonymousSessionPart(page.pending.params);
+    const visitor = anonymousSessionPart(page.waiting.params);
     const asker = { ...requestContextOf(ctx, clientId), visitor };
-    const { codeSession } = page.pending.remembered;
+    const { codeSession } = page.waiting.remembered;
     const session = typeof codeSession === 'string' ? codeSession : '';
     const by = {
       clientId,
       caller,
       organization: page.organization,
-      invitedEmail: page.pending.invitedEmail,
+      invitedEmail: page.waiting.invitedEmail,
     };
     const login =
       codePage.kind === undefined
         ? await redeem(deps, { ...by, connection, address, secret, asker })
         : await proveSession(deps, { ...by, session, code: secret, askerFor: () => asker });
-    await deps.finish.login(ctx, page.pending, login);
+    await deps.finish.login(ctx, page.waiting, login);
   } catch (thrown) {
     if (thrown instanceof RegistrationRefused) return showError('signup.refused', 400, thrown.userMessage);
     if (thrown instanceof AuthError && thrown.error === 'access_denied')
@@ -229,7 +229,7 @@ async function showAddress(
 ): Promise<void> {
   const { page, connection } = codePage;
   const choices = await loginChoices(deps.config, page);
-  const ownUrl = stepPath(page.pending, stepOf(codePage));
+  const ownUrl = stepPath(page.waiting, stepOf(codePage));
   const codes = codePage.kind === undefined ? [] : codeChoices(page, connection.record);
   const password = (await mayUsePassword(deps.config, page)) ? [passwordChoice(page)] : [];
   await renderPage(
@@ -268,9 +268,9 @@ async function showCode(
       channel: connection.strategy.name,
       digits: connection.digits,
       minutes: Math.ceil(connection.ttlSeconds / 60),
-      resendUrl: stepPath(page.pending, step),
+      resendUrl: stepPath(page.waiting, step),
       resendSeconds: RESEND_SECONDS,
-      backUrl: stepPath(page.pending, step),
+      backUrl: stepPath(page.waiting, step),
     },
     status,
   );

@@ -207,9 +207,9 @@ export function codeStep(connection: { name: string }, kind: CodeKind): string {
 }
 
 /** Returns the links to the code pages that the pages of a database connection show. */
-export function codeChoices({ pending }: RequestPage, connection: Connection): LoginChoice[] {
+export function codeChoices({ waiting }: RequestPage, connection: Connection): LoginChoice[] {
   return codeKinds(connection).map((kind) => {
     const { text, icon } = strategyFor(kind);
-    return { url: stepPath(pending, codeStep(connection, kind)), text, icon };
+    return { url: stepPath(waiting, codeStep(connection, kind)), text, icon };
   });
 }

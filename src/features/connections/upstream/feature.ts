@@ -272,13 +272,13 @@ const upstreamRoutes: RouteDeclarations<UpstreamRouteDependencies> = {
 /** Handles the choice of a connection on a login page. */
 async function handleChoice(deps: UpstreamRouteDependencies, ctx: Context): Promise<void> {
   const page = await openRequestPage(deps, ctx);
-  const { pending, client, organization } = page;
+  const { waiting, client, organization } = page;
   const name = String(ctx.params.connection);
-  if (!waitsForLogin(pending) || !acceptsConnection(pending, { name }))
-    return ctx.redirect(`/u/${pending.uid}`);
+  if (!waitsForLogin(waiting) || !acceptsConnection(waiting, { name }))
+    return ctx.redirect(`/u/${waiting.uid}`);
   const query = { clientId: client.client_id, connection: name, organization: organization?.id };
   const found = await resolveConnection(deps.config, query, byRedirect);
-  if (!('strategy' in found)) return ctx.redirect(`/u/${pending.uid}`);
+  if (!('strategy' in found)) return ctx.redirect(`/u/${waiting.uid}`);
   await redirectToProvider(deps, ctx, page, found);
 }
 
@@ -334,13 +334,13 @@ const NOT_WAITING = 'an answer of an identity provider that no login of this bro
 
 /** Continues the waiting authorization request with the result of the login. */
 async function resumeRequest(deps: UpstreamRouteDependencies, ctx: Context): Promise<void> {
-  const { pending } = await openRequestPage(deps, ctx);
+  const { waiting } = await openRequestPage(deps, ctx);
   const { ticket } = ctx.query;
   const outcome =
-    typeof ticket === 'string' ? await deps.pendingLogins.takeOutcome(ctx, pending.uid, ticket) : undefined;
-  if (outcome === undefined || !waitsForLogin(pending)) throw requestExpired();
+    typeof ticket === 'string' ? await deps.pendingLogins.takeOutcome(ctx, waiting.uid, ticket) : undefined;
+  if (outcome === undefined || !waitsForLogin(waiting)) throw requestExpired();
   if (!('login' in outcome)) return deps.interactions.answer(ctx, outcome);
-  await deps.finish.resume(ctx, pending, outcome.login);
+  await deps.finish.resume(ctx, waiting, outcome.login);
 }
 
 // Logins that a provider begins (SAML: IdP-initiated). No request of this server precedes the answer, so nothing binds it to

@@ -22,15 +22,15 @@ export async function redirectToProvider(
   page: RequestPage,
   upstream: Upstream,
 ): Promise<void> {
-  const { pending } = page;
+  const { waiting } = page;
   let redirect: UpstreamRedirect;
   try {
-    redirect = await beginUpstream(deps, ctx, pending, upstream);
+    redirect = await beginUpstream(deps, ctx, waiting, upstream);
   } catch (thrown) {
     if (!(thrown instanceof AuthError)) throw thrown;
     const { error, error_description: description, cause } = thrown;
     const { name: connection } = upstream.connection;
-    deps.events.record({ type: 'f', client_id: pending.clientId, connection, ip: ctx.ip, description });
+    deps.events.record({ type: 'f', client_id: waiting.clientId, connection, ip: ctx.ip, description });
     if (cause !== undefined)
       deps.log.warn({ err: cause, connection }, 'an upstream provider cannot be asked');
     return deps.interactions.answer(ctx, { error, description });
@@ -43,6 +43,6 @@ export async function redirectToProvider(
     ctx,
     'login/elsewhere',
     { action, fields: Object.entries(fields), client: { name } },
-    { uiLocales: pending.params.ui_locales, formsLeave: true, organization: page.organization },
+    { uiLocales: waiting.params.ui_locales, formsLeave: true, organization: page.organization },
   );
 }
