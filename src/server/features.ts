@@ -100,10 +100,9 @@ const OF_RESOURCES: ReadonlySet<string> = new Set(
 export const OWN_PARAMETERS: ReadonlySet<string> = new Set([
   ...Object.values(STANDARD_GRANTS).flatMap(parameterNames),
   ...FEATURES.filter(({ name }) => !OF_RESOURCES.has(name)).flatMap(({ routes, grants }) => [
-    ...Object.values(routes).flatMap(({ query, body }) => [
-      ...parameterNames(query),
-      ...parameterNames(body),
-    ]),
+    ...Object.values(routes).flatMap(({ query, body, uncheckedBody }) =>
+      [query, body, uncheckedBody].flatMap(parameterNames),
+    ),
     ...grants.flatMap(({ parameters }) => parameterNames(parameters)),
   ]),
 ]);
