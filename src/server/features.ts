@@ -132,6 +132,7 @@ function collected<K extends 'limits' | 'events'>(key: K): NonNullable<Declarati
 export function declaredBy({ metrics }: Pick<Settings, 'metrics'>): Declared {
   return {
     features: servedFeatures(metrics),
+    builtIns: FEATURES.flatMap(({ builtIns = [] }) => builtIns),
     limits: LIMITS,
     routeLimits: ROUTE_LIMITS,
     events: EVENTS,

@@ -52,7 +52,6 @@ import { apiTokenReader, callerTokenReader } from '../engine/token/api-tokens.ts
 import type { RedeemOwnCode } from '../engine/token/own-codes.ts';
 import { subjectTokenReader } from '../engine/token/subject-tokens.ts';
 import { type ExchangeDependencies, tokenExchange } from '../engine/token/token-exchange.ts';
-import { accountApi } from '../features/account/api.ts';
 import { accountAudience } from '../features/account/audience.ts';
 import { accountCallbacks } from '../features/account/page/callbacks.ts';
 import { customDatabases } from '../features/connections/database/custom.ts';
@@ -72,10 +71,7 @@ import { pendingLogins } from '../features/connections/upstream/pending.ts';
 import { testLogins } from '../features/connections/upstream/test-logins.ts';
 import { tryCallbacks, tryLogins } from '../features/console/applications/try-logins.ts';
 import { consoleCallbacks } from '../features/console/callbacks.ts';
-import { withConsole } from '../features/console/directory.ts';
 import { consoleOrigin } from '../features/console/settings.ts';
-import { withTryLogin } from '../features/development/try-login.ts';
-import { withMfaApi } from '../features/factors/api.ts';
 import { createAuthenticators, createFactorChanges } from '../features/factors/authenticators.ts';
 import { mfaAudience } from '../features/factors/bearer.ts';
 import { createKnownBrowsers } from '../features/factors/browsers.ts';
@@ -92,7 +88,6 @@ import { approvalCallbacks } from '../features/grants/ciba/callbacks.ts';
 import { deviceCallbacks } from '../features/grants/device/callbacks.ts';
 import { backChannel } from '../features/logout/back-channel.ts';
 import { SIGNED_OUT_PATH } from '../features/logout/end-session.ts';
-import { managementApiOf, withApi } from '../features/management/api.ts';
 import { managementAudience } from '../features/management/audience.ts';
 import type { ManagementFeatureDependencies } from '../features/management/feature.ts';
 import { measureEvents } from '../features/metrics/logins.ts';
@@ -118,6 +113,7 @@ import { outboundAllow, packagesDirectory, SECRET_SETTINGS, type Settings } from
 import { isForThisMachine, workersOf } from '../settings/server.ts';
 import type { Store } from '../store/contract.ts';
 import { createLeases } from '../store/leases.ts';
+import { withBuiltIns } from '../tenant/built-ins.ts';
 import { type Config, type FullConfig, openConfig, type TenantConfig } from '../tenant/config.ts';
 import { createEvents, type Events, keepRetention, retentionDays } from '../tenant/events.ts';
 import { createLogCounts } from '../tenant/log-counts.ts';
@@ -156,6 +152,7 @@ export interface TenantDependencies {
 /** What the features declare, which some capabilities work by. */
 export interface Declared {
   features: readonly Feature[];
+  builtIns: readonly NonNullable<Feature['builtIns']>[];
   limits: Limits;
   routeLimits: ReadonlySet<string>;
   events: EventMeanings;
@@ -229,13 +226,10 @@ function givenParts(
 type Given = ReturnType<typeof givenParts>;
 
 /** Makes the configuration, the log, limits, and what asks other servers. */
-async function groundParts(
-  deps: TenantDependencies,
-  declared: Declared,
-  { store, clock, random, log, ending }: Given,
-) {
+async function groundParts(deps: TenantDependencies, declared: Declared, given: Given) {
+  const { store, clock, random, log, ending } = given;
   const { settings, metrics } = deps;
-  const configs = configsOf(await openConfig(store), deps);
+  const configs = configsOf(await openConfig(store), declared, given);
   const { config } = configs;
   const background = createBackground(log);
   // Ids of events must sort by time, whichever process recorded them: statistics and log streams continue after an id.
@@ -289,35 +283,32 @@ type Ground = Given & Awaited<ReturnType<typeof groundParts>>;
 /** Returns the views of the configuration that different parts of the server use. */
 function configsOf(
   declaredConfig: TenantConfig,
-  { settings, random }: TenantDependencies,
+  { builtIns }: Declared,
+  { mtlsOrigin: origin, ...given }: Given,
 ): { declaredConfig: TenantConfig; tenantConfig: TenantConfig; config: FullConfig } {
-  const tenantConfig = withBuiltIns(declaredConfig, settings);
+  const { settings } = declaredConfig;
+  const all = builtIns.flatMap((one) => one({ ...given, settings }) ?? []);
+  const tenantConfig = withBuiltIns(
+    withOrigin(declaredConfig, origin),
+    all.filter(({ isOfConsole }) => isOfConsole !== true),
+  );
   return {
     /** Only what the tenant declares. */
     declaredConfig,
     /** For what may show nothing of the console. */
     tenantConfig,
-    config: settings.console ? withConsole(tenantConfig, random) : { ...tenantConfig, whose: 'all' },
+    config: {
+      ...withBuiltIns(
+        tenantConfig,
+        all.filter(({ isOfConsole }) => isOfConsole),
+      ),
+      whose: 'all',
+    },
   };
 }
 
-/** Adds the built-in APIs, and the application of "Try login" on a development server. */
-function withBuiltIns(declared: TenantConfig, settings: Settings): TenantConfig {
-  const { issuer } = settings;
-  const config = withMtlsOrigin(withBuiltInApis(declared, issuer), settings);
-  return isForThisMachine(settings) ? withTryLogin(config, settings.baseUrl) : config;
-}
-
-function withBuiltInApis(declared: TenantConfig, issuer: string): TenantConfig {
-  const config = withMfaApi(declared, issuer);
-  const account = accountApi(issuer);
-  const management = managementApiOf(issuer, config);
-  return [() => account, management].reduce((before, api) => withApi(before, api().identifier, api), config);
-}
-
 /** Adds the origin at which clients show certificates (mutual TLS) to the custom domains. */
-function withMtlsOrigin(config: TenantConfig, settings: Settings): TenantConfig {
-  const origin = mtlsOrigin(settings);
+function withOrigin(config: TenantConfig, origin: string | undefined): TenantConfig {
   return origin === undefined
     ? config
     : { ...config, customOrigins: () => [...config.customOrigins(), origin] };

@@ -2,6 +2,7 @@
 // needs: the compiler compares them with the capabilities of a tenant where the features are listed (src/server/features.ts).
 import { bindRoutes, type Route, type RouteDeclarations } from '../../http/router.ts';
 import type { Declaration } from '../../records/declaration.ts';
+import type { BuiltInNeeds, BuiltIns } from '../../tenant/built-ins.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { LogoutChannel } from '../session/logout-channels.ts';
 import { type GrantDeclaration, grantTypeOf, type VendorGrant } from '../token/tokens.ts';
@@ -19,6 +20,8 @@ interface EngineParts {
  * @template E the same for its grants and logout channels, which exist before the engine does.
  */
 export interface Feature<N = never, E = never> extends Declaration {
+  /** Returns the APIs and applications that the tenant has by it; undefined for none. */
+  readonly builtIns?: (needs: BuiltInNeeds) => BuiltIns | undefined;
   /** Its routes and grants as data, for the documents and what is checked at the start. */
   readonly routes: RouteDeclarations<never>;
   readonly grants: readonly GrantDeclaration<never>[];
@@ -29,7 +32,7 @@ export interface Feature<N = never, E = never> extends Declaration {
 }
 
 /** A feature as its folder declares it. @template D what its handlers are given. */
-interface FeatureDeclaration<D, E> extends Declaration {
+interface FeatureDeclaration<D, E> extends Declaration, Pick<Feature, 'builtIns'> {
   routes?: RouteDeclarations<D>;
   /** Grants of the token endpoint. */
   grants?: readonly GrantDeclaration<E>[];

@@ -20,6 +20,7 @@ import { connectableConnections } from '../connections/connected/purposes.ts';
 import { CONNECT } from '../connections/connected/routes.ts';
 import type { Actor } from './actor.ts';
 import type { AccountScope } from './api.ts';
+import { accountBuiltIns } from './api.ts';
 import { actorOf, type CallerDependencies } from './caller.ts';
 import {
   type ConnectedDependencies,
@@ -295,6 +296,7 @@ declare module '../../records/log-events.ts' {
 
 export const account = feature<ConnectedRoutesDependencies>({
   name: 'account',
+  builtIns: accountBuiltIns,
   limits,
   events,
   routes: { ...methodRoutes, ...connectedAccountRoutes },

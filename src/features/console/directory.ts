@@ -5,8 +5,7 @@ import { clientSchema } from '../../records/clients.ts';
 import type { Client, Connection } from '../../records/collections.ts';
 import { DATABASE, databaseOptionsSchema } from '../../records/connections.ts';
 import type { DatabaseOptions } from '../../records/tenant.ts';
-import type { Random } from '../../runtime/secrets.ts';
-import type { FullConfig, TenantConfig } from '../../tenant/config.ts';
+import type { BuiltInNeeds, BuiltIns } from '../../tenant/built-ins.ts';
 
 /** The password policy of administrators. */
 export const DIRECTORY_OPTIONS: DatabaseOptions = databaseOptionsSchema.parse({
@@ -14,8 +13,8 @@ export const DIRECTORY_OPTIONS: DatabaseOptions = databaseOptionsSchema.parse({
   disable_signup: true,
 });
 
-/** Returns the configuration with the console's application and directory added. */
-export function withConsole(config: TenantConfig, random: Random): FullConfig {
+export function consoleBuiltIns({ hasConsole, random }: BuiltInNeeds): BuiltIns | undefined {
+  if (!hasConsole) return undefined;
   const client: Client = {
     ...clientSchema.parse({
       client_id: CONSOLE_CLIENT,
@@ -39,11 +38,5 @@ export function withConsole(config: TenantConfig, random: Random): FullConfig {
     enabled_clients: [CONSOLE_CLIENT],
     options: { ...DIRECTORY_OPTIONS },
   };
-  return {
-    ...config,
-    whose: 'all',
-    client: (id) => (id === CONSOLE_CLIENT ? Promise.resolve(client) : config.client(id)),
-    connection: (name) => (name === CONSOLE_DIRECTORY ? Promise.resolve(directory) : config.connection(name)),
-    connectionsOf: async (id) => (id === CONSOLE_CLIENT ? [directory] : config.connectionsOf(id)),
-  };
+  return { clients: [{ client, connections: [directory] }], isOfConsole: true };
 }

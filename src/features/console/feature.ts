@@ -20,6 +20,7 @@ import type { BrandingDependencies } from './branding/shared.ts';
 import { CONSOLE } from './callbacks.ts';
 import { CONNECTIONS_PAGES, connectionsRoutes } from './connections/routes.ts';
 import type { ConnectionsDependencies } from './connections/shared.ts';
+import { consoleBuiltIns } from './directory.ts';
 import { type LogDependencies, logRoutes } from './log/routes.ts';
 import { finishLogin } from './login.ts';
 import { connectionChecks } from './overview/connection-checks.ts';
@@ -142,6 +143,7 @@ export function errorPageInConsole(needs: ErrorPageNeeds, page: ErrorShape): Err
 
 export const consoleFeature = feature<ConsoleNeeds, unknown, ConsoleDependencies>({
   name: 'console',
+  builtIns: consoleBuiltIns,
   given: (needs) => (needs.hasConsole ? consoleDependencies(needs) : undefined),
   limits,
   events,

@@ -1,4 +1,5 @@
 // The development pages: home, "Try login", inbox. For this machine only, and not in production.
+
 import type { Context } from 'koa';
 import { z } from 'zod';
 import type { Views } from '../../capabilities/pages/views.ts';
@@ -15,7 +16,7 @@ import type { Limits } from '../../records/limits.ts';
 import type { Config } from '../../tenant/config.ts';
 import { INBOX_PATH, type InboxDependencies, inboxRoutes } from './inbox.ts';
 import { SCRIPTS_PATH, type ScriptLogDependencies, scriptRoutes } from './scripts.ts';
-import { TRY_LOGIN_CALLBACK } from './try-login.ts';
+import { TRY_LOGIN_CALLBACK, tryLoginBuiltIns } from './try-login.ts';
 
 // Restricts the development pages to this machine, because they show every code and link that was sent.
 
@@ -99,6 +100,7 @@ type DevelopmentNeeds = Omit<DevelopmentDependencies, 'config'> & {
 
 export const development = feature<DevelopmentNeeds, unknown, DevelopmentDependencies>({
   name: 'development',
+  builtIns: tryLoginBuiltIns,
   given: ({ declaredConfig, isForThisMachine, ...needs }) =>
     isForThisMachine ? { ...needs, config: declaredConfig } : undefined,
   pages: ['development/home', 'development/inbox', 'development/scripts', 'development/tokens'],

@@ -2,14 +2,14 @@
 // connection.
 
 import { clientSchema, TRY_LOGIN } from '../../records/clients.ts';
-import type { Client, Connection } from '../../records/collections.ts';
-import type { Config } from '../../tenant/config.ts';
+import type { Client } from '../../records/collections.ts';
+import type { BuiltInNeeds, BuiltIns } from '../../tenant/built-ins.ts';
 
 /** Path of its callback. */
 export const TRY_LOGIN_CALLBACK = '/dev/callback';
 
-/** Adds the "Try login" application to the configuration. */
-export function withTryLogin<C extends Config>(config: C, baseUrl: string): C {
+export function tryLoginBuiltIns({ baseUrl, isForThisMachine }: BuiltInNeeds): BuiltIns | undefined {
+  if (!isForThisMachine) return undefined;
   const client: Client = {
     ...clientSchema.parse({
       client_id: TRY_LOGIN,
@@ -22,20 +22,5 @@ export function withTryLogin<C extends Config>(config: C, baseUrl: string): C {
     }),
     id: TRY_LOGIN,
   };
-  const enabled = (connection: Connection): Connection => ({
-    ...connection,
-    enabled_clients: [...connection.enabled_clients, TRY_LOGIN],
-  });
-  return {
-    ...config,
-    client: (id) => (id === TRY_LOGIN ? Promise.resolve(client) : config.client(id)),
-    connection: async (name) => {
-      const found = await config.connection(name);
-      return found === undefined ? undefined : enabled(found);
-    },
-    connectionsOf: async (id) =>
-      id === TRY_LOGIN
-        ? (await config.connections()).sort((a, b) => (a.name < b.name ? -1 : 1))
-        : config.connectionsOf(id),
-  };
+  return { clients: [{ client, connections: 'all' }] };
 }

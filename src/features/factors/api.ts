@@ -1,13 +1,12 @@
-// Makes the MFA API available as an API of the tenant. It is neither stored nor exported.
+// The MFA API as an API of the tenant.
 
 import { resourceServerSchema } from '../../records/apis.ts';
 import type { ResourceServer } from '../../records/collections.ts';
-import type { Config } from '../../tenant/config.ts';
+import type { BuiltInNeeds, BuiltIns } from '../../tenant/built-ins.ts';
 import { API_TOKEN_SECONDS } from './authenticators.ts';
 import { MFA_SCOPES, mfaAudience } from './bearer.ts';
 
-/** Returns the tenant's configuration with the MFA API added to the APIs of the tenant file. */
-export function withMfaApi<C extends Config>(config: C, issuer: string): C {
+export function mfaBuiltIns({ issuer }: BuiltInNeeds): BuiltIns {
   const identifier = mfaAudience(issuer);
   const api: ResourceServer = {
     ...resourceServerSchema.parse({
@@ -20,9 +19,5 @@ export function withMfaApi<C extends Config>(config: C, issuer: string): C {
     }),
     id: 'gatehouse-mfa',
   };
-  return {
-    ...config,
-    resourceServer: (audience) =>
-      audience === identifier ? Promise.resolve(api) : config.resourceServer(audience),
-  };
+  return { apis: [{ identifier, record: () => api }] };
 }

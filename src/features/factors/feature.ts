@@ -15,6 +15,7 @@ import type { Limits } from '../../records/limits.ts';
 import { methodTypeOf } from '../../records/second-factors.ts';
 import { readPresence } from '../../users/login.ts';
 import type { User } from '../../users/user.ts';
+import { mfaBuiltIns } from './api.ts';
 import type { Authenticator } from './authenticators.ts';
 import { type BearerDependencies, bearerOf, requirePermission, userOf } from './bearer.ts';
 import { startChallenge } from './challenge.ts';
@@ -373,6 +374,7 @@ function templatesOf({ pages: { challenge, enrollment } }: Factor): string[] {
 
 export const mfa = feature<MfaDependencies, MfaGrantDependencies>({
   name: 'mfa',
+  builtIns: mfaBuiltIns,
   limits,
   events,
   grants: mfaGrants,

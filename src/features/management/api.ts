@@ -3,7 +3,8 @@
 import { type ManagementApiSettings, resourceServerSchema } from '../../records/apis.ts';
 import type { ResourceServer } from '../../records/collections.ts';
 import type { Frozen } from '../../records/record.ts';
-import { type Config, derived } from '../../tenant/config.ts';
+import type { BuiltInNeeds, BuiltIns } from '../../tenant/built-ins.ts';
+import { derived } from '../../tenant/config.ts';
 import { managementAudience } from './audience.ts';
 import type { CallRules } from './call.ts';
 import { MANAGEMENT_CALLS } from './calls.ts';
@@ -41,18 +42,11 @@ export function managementApi(issuer: string, settings?: Frozen<ManagementApiSet
   };
 }
 
-/** Returns the configuration with one more resource server, which is not in the store. @param api returns its record. */
-export function withApi<C extends Config>(config: C, identifier: string, api: () => ResourceServer): C {
-  return {
-    ...config,
-    resourceServer: (asked) => (asked === identifier ? Promise.resolve(api()) : config.resourceServer(asked)),
-  };
-}
-
-/** Makes the function that returns the Management API as the tenant has set it now. */
-export function managementApiOf(issuer: string, config: Pick<Config, 'settings'>): () => ResourceServer {
-  return derived(
-    () => config.settings().managementApi,
-    (settings) => managementApi(issuer, settings),
+/** The Management API as the tenant has set it now. */
+export function managementBuiltIns({ issuer, settings }: BuiltInNeeds): BuiltIns {
+  const record = derived(
+    () => settings().managementApi,
+    (set) => managementApi(issuer, set),
   );
+  return { apis: [{ identifier: managementAudience(issuer), record }] };
 }

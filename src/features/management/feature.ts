@@ -11,6 +11,7 @@ import type { Limits } from '../../records/limits.ts';
 import type { TenantConfig } from '../../tenant/config.ts';
 import type { TenantUsers } from '../../users/users.ts';
 import { type AnswerDependencies, allow, execute, queryFor, recordFailure } from './answer.ts';
+import { managementBuiltIns } from './api.ts';
 import { managementAudience } from './audience.ts';
 import { largestBodyOf } from './body-size.ts';
 import type { Call, Caller, CallRequest } from './call.ts';
@@ -174,6 +175,7 @@ export function managementDependencies(needs: ManagementNeeds): ManagementFeatur
 export const management = feature<ManagementNeeds, unknown, ManagementFeatureDependencies>({
   given: managementDependencies,
   name: 'management',
+  builtIns: managementBuiltIns,
   limits,
   events,
   routes: {
