@@ -22,8 +22,8 @@ if (isOlder(process.versions.node, needed)) {
   resolveWithoutFileSystem();
   if (command === 'start' && more.length === 0) {
     // A start needs neither the other commands nor the parser of their arguments.
-    const { runServer } = await import('./commands/start.ts');
-    await runServer(process.env, process.stdout);
+    const { startProcess } = await import('./commands/start.ts');
+    await startProcess(process.env, process.stdout);
   } else {
     const { runCommand } = await import('./commands/index.ts');
     await runCommand(process.argv.slice(2), process);

@@ -8,5 +8,5 @@ import { resolveWithoutFileSystem } from './runtime/own-modules.js';
 keepCompiledCode(process.env.DATA_DIR);
 leaveOutHttpClient();
 resolveWithoutFileSystem();
-const { runServer } = await import('./commands/start.ts');
-await runServer(process.env, process.stdout);
+const { startProcess } = await import('./commands/start.ts');
+await startProcess(process.env, process.stdout);

@@ -13,7 +13,7 @@ import type { CommandDeclaration } from './command.ts';
 export const start: CommandDeclaration = {
   name: 'start',
   description: 'start the server (the default)',
-  run: ({ host }) => runServer(host.env, host.stdout),
+  run: ({ host }) => startProcess(host.env, host.stdout),
 };
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -22,12 +22,16 @@ const NO_SDK =
   'OTEL_* asks for traces, and no SDK of OpenTelemetry is registered: start node with --import, see docs/operating.md "Traces"';
 
 /**
- * Starts the server and returns when it listens. SIGTERM or SIGINT stops it; a second signal ends it at once. With
+ * Starts the process, and returns when the server listens. SIGTERM or SIGINT stops it; a second signal ends it at once. With
  * WORKERS this process only starts the processes that serve.
  * @param output standard output: plain text for a terminal, JSON otherwise.
  * @param stopBudget how long a stop may take, milliseconds.
  */
-export async function runServer(env: Environment, output: Output, stopBudget = STOP_BUDGET): Promise<void> {
+export async function startProcess(
+  env: Environment,
+  output: Output,
+  stopBudget = STOP_BUDGET,
+): Promise<void> {
   const isTraced = isTracingEnabled(env);
   const tracing = isTraced ? (await import('../runtime/tracing/open-telemetry.ts')).openTracing() : undefined;
   const log = logTo(output, env.LOG_LEVEL, tracing?.ids);

@@ -122,7 +122,7 @@ export async function startGatehouse(options: StartOptions): Promise<Running> {
     const people = { users, administrators };
     const tenant = { settings, store, ...people, log, clock, wallClock, random, ...injected };
     const { isWorker = false } = options;
-    const running = await serve({ ...tenant, metrics, tracing, file: loaded.tenant, isWorker });
+    const running = await listenWithTenant({ ...tenant, metrics, tracing, file: loaded.tenant, isWorker });
     return await serveMetricsBeside(running, metrics);
   } catch (thrown) {
     await opened.close();
@@ -150,7 +150,7 @@ async function checkStored({
 }
 
 /** Listens, applies the tenant file to an open store, and builds the tenant. */
-async function serve({
+async function listenWithTenant({
   file,
   isWorker,
   ...deps

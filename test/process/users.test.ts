@@ -39,7 +39,7 @@ describe('gatehouse users', () => {
   const slowly = async (socket: string) => {
     const connection = connect(socket).setEncoding('utf8');
     connection.write(
-      'POST /users?command=export&withHashes=false HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n',
+      'POST /users?transfer=%7B%22command%22%3A%22export%22%2C%22withHashes%22%3Afalse%7D HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n',
     );
     let answer = '';
     for await (const piece of connection) {

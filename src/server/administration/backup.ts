@@ -1,7 +1,6 @@
 // Backups of the store. The running server writes them; without one, the command does.
 import type { KeyObject } from 'node:crypto';
-import { once } from 'node:events';
-import http from 'node:http';
+import type http from 'node:http';
 import type { Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { VERSION } from '../../runtime/version.ts';
@@ -9,8 +8,7 @@ import type { Store } from '../../store/contract.ts';
 import { keyFile, readKey } from '../../store/sealing/key.ts';
 import type { StoreSettings } from '../../store/settings.ts';
 import { writeArchive } from '../../store/transfer/archive.ts';
-import { endedEarly, NO_SERVER_CODES } from './send.ts';
-import { findSocket } from './socket-path.ts';
+import { askServer, endedEarly, responseTo } from './send.ts';
 
 /** The path of backups at a running server's socket. */
 export const BACKUP_PATH = '/backup';
@@ -48,18 +46,8 @@ export async function answerBackup(
 
 /** Asks the running server to write a backup. @returns false if no server runs. @throws Error with the reason */
 export async function fetchBackup(dataDir: string, to: Writable): Promise<boolean> {
-  const socketPath = await findSocket(dataDir);
-  if (socketPath === undefined) return false;
-  const request = http.request({ socketPath, method: 'POST', path: BACKUP_PATH, agent: false });
-  request.end();
-  let response: http.IncomingMessage;
-  try {
-    [response] = (await once(request, 'response')) as [http.IncomingMessage];
-  } catch (thrown) {
-    const { code, message } = thrown as NodeJS.ErrnoException;
-    if (NO_SERVER_CODES.includes(code ?? '')) return false;
-    throw new Error(`the running server could not be asked (${socketPath}: ${message})`, { cause: thrown });
-  }
+  const response = await askServer(dataDir, BACKUP_PATH, (request) => responseTo(request.end()));
+  if (response === undefined) return false;
   if (response.statusCode !== 200) {
     response.resume();
     throw new Error('the running server does not know backups: is it of another release?');

@@ -13,6 +13,7 @@ import { receivedOrder } from './orders.ts';
 import { prepareSocketPath, removeSocket } from './socket-path.ts';
 import {
   TRANSFER_PATH,
+  type Transfer,
   type TransferDependencies,
   type TransferProgress,
   transferSchema,
@@ -52,22 +53,21 @@ export async function listenForOrders(
     return result;
   };
   const pauses = { isEnding: () => isEnding, rest: restBesideLogins };
-  const transfers = new Set<Promise<void>>();
+  const streams = new Set<Promise<void>>();
+  const during = (work: Promise<void>) => {
+    streams.add(work);
+    void work.finally(() => streams.delete(work));
+  };
   // The request of an import lasts as long as the import.
   const server = http.createServer({ requestTimeout: 0 }, (request, response) => {
     const { pathname, searchParams } = new URL(request.url ?? '', 'http://localhost');
     if (request.method === 'POST' && pathname === TRANSFER_PATH) {
-      const work = answerTransfer({ ...deps, between: pauses }, searchParams, request, response);
-      transfers.add(work);
-      void work.finally(() => transfers.delete(work));
-      return;
+      const transfer = transferSchema.safeParse(jsonOf(searchParams.get('transfer') ?? '')).data;
+      return during(answerTransfer({ ...deps, between: pauses }, transfer, request, response));
     }
     if (request.method === 'POST' && pathname === BACKUP_PATH) {
       log.info('a backup is written by a command');
-      const work = answerBackup(deps.store, deps.settings, response, ending.signal);
-      transfers.add(work);
-      void work.finally(() => transfers.delete(work));
-      return;
+      return during(answerBackup(deps.store, deps.settings, response, ending.signal));
     }
     answer(request, response, (work) => inTurn(async () => work(deps))).catch((error: unknown) => {
       log.error({ err: error }, 'a command could not be answered');
@@ -81,7 +81,7 @@ export async function listenForOrders(
       server.closeIdleConnections();
       isEnding = true;
       ending.abort();
-      await Promise.all([lastOrder, ...transfers]);
+      await Promise.all([lastOrder, ...streams]);
       const closeTimer = setTimeout(() => server.closeAllConnections(), LAST_ANSWER_MS);
       await closed;
       clearTimeout(closeTimer);
@@ -112,7 +112,7 @@ async function isListening(server: http.Server, dataDir: string, log: Logger): P
  */
 async function answerTransfer(
   deps: TransferDependencies & { log: Logger },
-  parameters: URLSearchParams,
+  transfer: Transfer | undefined,
   request: http.IncomingMessage,
   response: http.ServerResponse,
 ): Promise<void> {
@@ -120,7 +120,6 @@ async function answerTransfer(
   const writeProgress = (progress: TransferProgress | { error: string } | { over: true }) =>
     response.write(`${JSON.stringify(progress)}\n`);
   try {
-    const transfer = transferSchema.safeParse(Object.fromEntries(readParameters(parameters))).data;
     if (transfer === undefined) throw new Error(UNKNOWN_ORDER);
     deps.log.info({ ...transfer }, 'users are transferred by a command');
     request.setEncoding('utf8');
@@ -135,15 +134,6 @@ async function answerTransfer(
   // The rest of the file is read and discarded. If the connection ended while the command is still sending, the
   // command would fail and not read the response.
   finished(request.resume(), () => response.end());
-}
-
-/** Returns query parameters with `true` and `false` as booleans where the schema has booleans. */
-function readParameters(parameters: URLSearchParams): [string, unknown][] {
-  const booleans: Readonly<Record<string, boolean>> = { true: true, false: false };
-  return [...parameters].map(([name, value]) => [
-    name,
-    name === 'upsert' || name === 'withHashes' ? booleans[value] : value,
-  ]);
 }
 
 async function answer(

@@ -11,7 +11,40 @@ import { findSocket } from './socket-path.ts';
 import { TRANSFER_PATH, type Transfer, type TransferProgress } from './transfer.ts';
 
 /** Errors if nobody listens: there is no server, or it was killed and its socket is left. */
-export const NO_SERVER_CODES = ['ENOENT', 'ECONNREFUSED'];
+const NO_SERVER_CODES = ['ENOENT', 'ECONNREFUSED'];
+
+/**
+ * Connects to the server that runs on a data directory.
+ * @param use what is done with the request, up to a response or not.
+ * @returns what it returns; undefined if no server runs.
+ * @throws Error with the reason, for any failure of the connection meanwhile
+ */
+export async function askServer<T>(
+  dataDir: string,
+  path: string,
+  use: (request: http.ClientRequest) => Promise<T>,
+): Promise<T | undefined> {
+  const socketPath = await findSocket(dataDir);
+  if (socketPath === undefined) return undefined;
+  const request = http.request({ socketPath, method: 'POST', path, agent: false });
+  const failed = new Promise<never>((_resolve, reject) => request.once('error', reject));
+  const connected = once(request, 'socket').then(async ([socket]) => {
+    if (socket.connecting) await once(socket, 'connect');
+  });
+  try {
+    return await Promise.race([failed, connected.then(() => use(request))]);
+  } catch (thrown) {
+    const { code = '', message } = thrown as NodeJS.ErrnoException;
+    if (NO_SERVER_CODES.includes(code)) return undefined;
+    throw new Error(`the running server could not be asked (${socketPath}: ${message})`, { cause: thrown });
+  }
+}
+
+/** Returns the response to a request. */
+export async function responseTo(request: http.ClientRequest): Promise<http.IncomingMessage> {
+  const [response] = (await once(request, 'response')) as [http.IncomingMessage];
+  return response;
+}
 
 /**
  * Sends an order to the running server.
@@ -22,21 +55,19 @@ export async function sendOrder<Name extends OrderName>(
   dataDir: string,
   order: Order<Name>,
 ): Promise<{ result: OrderResult<Name> } | undefined> {
-  const path = await findSocket(dataDir);
-  if (path === undefined) return undefined;
-  const answer = await post(path, JSON.stringify(order)).catch((thrown: NodeJS.ErrnoException) => {
-    if (NO_SERVER_CODES.includes(thrown.code ?? '')) return undefined;
-    throw new Error(`the running server could not be asked (${path}: ${thrown.message})`, { cause: thrown });
+  const answer = await askServer(dataDir, '/', async (request) => {
+    request.end(JSON.stringify(order));
+    return text(await responseTo(request));
   });
   if (answer === undefined) return undefined;
   const { result, error, faults } = JSON.parse(answer) as {
-    result?: unknown;
+    result: OrderResult<Name>;
     error?: string;
     faults?: string[];
   };
   if (faults !== undefined) throw new TenantFault(faults);
   if (error !== undefined) throw new Error(error);
-  return { result: result as OrderResult<Name> };
+  return { result };
 }
 
 /**
@@ -50,31 +81,16 @@ export async function sendTransfer(
   transfer: Transfer,
   file: AsyncIterable<string>,
 ): Promise<AsyncIterable<TransferProgress> | undefined> {
-  const socketPath = await findSocket(dataDir);
-  if (socketPath === undefined) return undefined;
-  const parameters = Object.entries(transfer).flatMap(([name, value]) =>
-    value === undefined ? [] : [[name, String(value)] as [string, string]],
-  );
-  const path = `${TRANSFER_PATH}?${new URLSearchParams(parameters)}`;
-  const request = http.request({ socketPath, method: 'POST', path, agent: false });
-  const failed = once(request, 'error').then(([thrown]) => thrown as NodeJS.ErrnoException);
-  request.flushHeaders();
-  const connected = once(request, 'socket').then(async ([socket]) => {
-    if (socket.connecting) await once(socket, 'connect');
-    return undefined;
-  });
-  const thrown = await Promise.race([failed, connected.catch((error: NodeJS.ErrnoException) => error)]);
-  if (thrown !== undefined && NO_SERVER_CODES.includes(thrown.code ?? '')) return undefined;
-  if (thrown !== undefined)
-    throw new Error(`the running server could not be asked (${socketPath}: ${thrown.message})`);
-  return progressOf(request, file);
+  const path = `${TRANSFER_PATH}?${new URLSearchParams({ transfer: JSON.stringify(transfer) })}`;
+  const request = await askServer(dataDir, path, async (connected) => connected);
+  return request && progressOf(request, file);
 }
 
 async function* progressOf(
   request: http.ClientRequest,
   file: AsyncIterable<string>,
 ): AsyncGenerator<TransferProgress> {
-  const response = once(request, 'response') as Promise<[http.IncomingMessage]>;
+  const response = responseTo(request);
   // A server that has responded with an error stops reading. The response has the reason.
   pipeline(Readable.from(file), request).catch(() => undefined);
   let isOver = false;
@@ -88,9 +104,9 @@ async function* progressOf(
 }
 
 /** Yields the lines of a response. @throws Error if the server ends before the response is complete */
-async function* responseLines(response: Promise<[http.IncomingMessage]>): AsyncGenerator<string> {
+async function* responseLines(response: Promise<http.IncomingMessage>): AsyncGenerator<string> {
   try {
-    yield* linesOf((await response)[0]);
+    yield* linesOf(await response);
   } catch (thrown) {
     // The server was killed: the connection ended.
     throw endedEarly(thrown);
@@ -99,13 +115,3 @@ async function* responseLines(response: Promise<[http.IncomingMessage]>): AsyncG
 
 /** Returns the error for a server that ended early, whatever error the connection has. */
 export const endedEarly = (cause?: unknown) => new Error('the server ended before it was done', { cause });
-
-function post(socketPath: string, body: string): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const request = http.request({ socketPath, method: 'POST', path: '/', agent: false }, (response) => {
-      text(response).then(resolve, reject);
-    });
-    request.on('error', reject);
-    request.end(body);
-  });
-}

@@ -2,7 +2,7 @@
 // that a line on standard input asks for, and at a terminal if `terminal` is its second argument: see stop.test.ts and
 // terminal.test.ts.
 import { createInterface } from 'node:readline';
-import { runServer } from '../../../src/commands/start.ts';
+import { startProcess } from '../../../src/commands/start.ts';
 
 createInterface({ input: process.stdin }).on('line', (line) => {
   if (line === 'reject') void Promise.reject(new Error('a bug that rejects'));
@@ -15,4 +15,4 @@ createInterface({ input: process.stdin }).on('line', (line) => {
 
 const [budget = '9000', output] = process.argv.slice(2);
 const terminal = { isTTY: true, write: (text: string) => process.stdout.write(text) };
-await runServer(process.env, output === 'terminal' ? terminal : process.stdout, Number(budget));
+await startProcess(process.env, output === 'terminal' ? terminal : process.stdout, Number(budget));
