@@ -98,3 +98,15 @@ export function factorRequestOf(actor: Actor): FactorRequest {
   const { credentialVersion, presence } = login;
   return { user, clientId, ip, languages, credentialVersion, presence, token: asToken(actor) };
 }
+
+/**
+ * Returns the actor as a claimant who may confirm an authenticator that they began.
+ * @param permit which one, and what uses the permission.
+ */
+export function claimantOf(
+  actor: Actor,
+  permit: Omit<NonNullable<FactorRequest['permit']>, 'allowsSeveral'>,
+): FactorRequest {
+  // The login decides whether it may be added to other factors.
+  return { ...factorRequestOf(actor), permit: { allowsSeveral: false, ...permit } };
+}

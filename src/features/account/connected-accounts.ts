@@ -18,9 +18,8 @@ import {
 import { connectableConnections } from '../connections/connected/purposes.ts';
 import { type Actor, isStillValid, requireFactor, requireLoginFor } from './actor.ts';
 import type { connectBody } from './connected-schemas.ts';
-import { unknownSession } from './enrollments.ts';
 import { invalidField } from './errors.ts';
-import type { MethodDependencies } from './methods.ts';
+import { type MethodDependencies, unknownSession } from './methods.ts';
 
 export interface ConnectedDependencies extends MethodDependencies, AccountConnectionDependencies {}
 

@@ -39,10 +39,17 @@ import {
   connectionsAnswer,
   pageQuery,
 } from './connected-schemas.ts';
-import { type AccountRoutesDependencies, handleCreate, handleVerify, METHODS_PATH } from './enroll-by-api.ts';
-import { type EnrollmentDependencies, factorsOf } from './enrollments.ts';
 import { invalidQuery, problemShape } from './errors.ts';
-import { getMethod, listMethods, removeMethod, renameMethod } from './methods.ts';
+import {
+  beginMethod,
+  confirmMethod,
+  factorsOf,
+  getMethod,
+  listMethods,
+  type MethodDependencies,
+  removeMethod,
+  renameMethod,
+} from './methods.ts';
 import {
   begunAnswer,
   createBody,
@@ -73,6 +80,10 @@ function accountRoute<D extends CallerDependencies, B = unknown>(
 }
 
 // Routes of the My Account API for connected accounts (docs/wire/my-account.md).
+
+interface AccountRoutesDependencies extends MethodDependencies, CallerDependencies {
+  config: MethodDependencies['config'];
+}
 
 interface ConnectedRoutesDependencies extends AccountRoutesDependencies, ConnectedDependencies {}
 
@@ -184,6 +195,8 @@ function pageOf<T>(
 
 type Deps = AccountRoutesDependencies;
 
+const METHODS_PATH = '/me/v1/authentication-methods';
+
 /** The routes of authentication methods and factors. */
 const methodRoutes: RouteDeclarations<Deps> = {
   [`GET ${METHODS_PATH}` as const]: accountRoute('read:me:authentication_methods', {
@@ -206,13 +219,38 @@ const methodRoutes: RouteDeclarations<Deps> = {
       },
     },
     body: createBody,
-    handle: handleCreate,
+    handle: async (deps, ctx, { admitted: actor, body }) => {
+      const { type, phone_number, email, connection, identity, identity_user_id = identity } = body;
+      const address = phone_number ?? email;
+      const begun = await beginMethod(deps, actor, { type, address, connection, identity_user_id });
+      ctx.status = 201;
+      ctx.set('Location', `${deps.issuer}${METHODS_PATH.slice(1)}/${encodeURIComponent(begun.id)}`);
+      ctx.body = {
+        // A passkey has no id before it is created.
+        id: type === 'passkey' ? undefined : begun.id,
+        auth_session: begun.authSession,
+        policy: begun.policy,
+        authn_params_public_key: begun.options,
+        barcode_uri: begun.barcodeUri,
+        manual_input_code: begun.secret,
+        recovery_code: begun.recoveryCode,
+      };
+    },
   }),
   [`POST ${METHODS_PATH}/:id/verify` as const]: accountRoute('create:me:authentication_methods', {
     summary: 'Verify a new authentication method, which is then active',
     answers: { 201: { description: 'The authentication method', body: methodAnswer } },
     body: verifyBody,
-    handle: handleVerify,
+    handle: async (deps, ctx, { admitted: actor, body }) => {
+      ctx.body = await confirmMethod(deps, ctx, actor, {
+        id: String(ctx.params.id),
+        authSession: body.auth_session,
+        code: body.otp_code,
+        response: body.authn_response && JSON.stringify(body.authn_response),
+        password: body.new_password,
+      });
+      ctx.status = 201;
+    },
   }),
   [`GET ${METHODS_PATH}/:id` as const]: accountRoute('read:me:authentication_methods', {
     summary: 'One authentication method of the user',
@@ -259,7 +297,7 @@ interface OfferedType {
 }
 
 /** Returns the first factors of the user's connections, then the second factors that are on. */
-async function offeredTypes(deps: EnrollmentDependencies, { user }: Actor): Promise<OfferedType[]> {
+async function offeredTypes(deps: MethodDependencies, { user }: Actor): Promise<OfferedType[]> {
   const identities = await deps.users.identitiesOf(user.id);
   const databases = identities.filter(({ provider }) => provider === DATABASE);
   const connections = await Promise.all(

@@ -8,7 +8,7 @@ import { isSameSecret } from '../../../runtime/secrets.ts';
 import type { Authenticator } from '../../factors/authenticators.ts';
 import type { FactorPage, FactorPagesDependencies } from '../../factors/factor.ts';
 import { enrollmentPages } from '../../factors/page-routes.ts';
-import { factorRequestOf } from '../actor.ts';
+import { claimantOf } from '../actor.ts';
 import { ACCOUNT } from './callbacks.ts';
 import { goToLogin, reauthenticate } from './login.ts';
 import { type AccountPageDependencies, back, refuseScripts, requirePage } from './page.ts';
@@ -58,23 +58,21 @@ function requireOwnForm(ctx: Context, { user, formToken }: PageActor): void {
 
 function pageOf(deps: EnrollmentPagesDependencies, ctx: Context, actor: PageActor): FactorPage {
   const { client, pages: state, languages } = actor;
-  const request = factorRequestOf(actor);
   const pathOf = (step?: string) => (step === undefined ? ADD_FACTOR : `${ADD_FACTOR}/${step}`);
   const postTo = (step?: string) =>
     isAdministratorId(actor.user.id) ? `${pathOf(step)}?account=${actor.formToken}` : pathOf(step);
   const urlOf = (step?: string) => (step?.endsWith('/resend') === true ? postTo(step) : pathOf(step));
-  const permit = {
-    // The login decides whether it may be added to other factors.
-    allowsSeveral: false,
+  const claimant = claimantOf(actor, {
     ...(state.authenticatorId !== undefined && { authenticatorId: state.authenticatorId }),
+    // Each form is judged by the page's own session, so that there is nothing to use up.
     spend: async () => true,
     onConfirmed: async ({ kind }: Authenticator) => {
       const { amr = [] } = deps.factors.find((factor) => factor.kind === kind) ?? {};
       await recordFactor(deps, ctx, amr);
     },
-  };
+  });
   return {
-    claimant: { ...request, permit },
+    claimant,
     state,
     languages,
     uiLocales: undefined,

@@ -13,9 +13,15 @@ import { SECOND_FACTORS } from '../../../records/second-factors.ts';
 import type { FactorPagesDependencies } from '../../factors/factor.ts';
 import { enrollable } from '../../factors/policy.ts';
 import type { Actor } from '../actor.ts';
-import { startFactor, verifyFactor } from '../enrollments.ts';
-import { listMethods, type MethodDependencies, removeMethod, renameMethod } from '../methods.ts';
-import { startPasskey, verifyPasskey } from '../passkeys.ts';
+import {
+  beginMethod,
+  confirmMethod,
+  listMethods,
+  type MethodDependencies,
+  NEW_PASSKEY,
+  removeMethod,
+  renameMethod,
+} from '../methods.ts';
 import type { MethodView } from '../views.ts';
 import { type ApplicationsDependencies, applicationsRoutes } from './applications-page.ts';
 import { ACCOUNT } from './callbacks.ts';
@@ -169,9 +175,9 @@ async function showSecurity(
 
 /** Shows a new recovery code, which replaces the last one. */
 async function renewCode(deps: SecurityDependencies, ctx: Context, actor: PageActor): Promise<void> {
-  const started = await startFactor(deps, actor, { type: RECOVERY_CODE });
-  await verifyFactor(deps, actor, { id: started.id, authSession: started.authSession, code: '' });
-  await showSecurity(deps, ctx, actor, { recoveryCode: started.recoveryCode ?? '' });
+  const { id, authSession, recoveryCode = '' } = await beginMethod(deps, actor, { type: RECOVERY_CODE });
+  await confirmMethod(deps, ctx, actor, { id, authSession });
+  await showSecurity(deps, ctx, actor, { recoveryCode });
 }
 
 async function showNewPasskey(
@@ -182,7 +188,7 @@ async function showNewPasskey(
 ): Promise<void> {
   // The login is too old, so the form would be refused.
   if (!actor.isFresh) return back(ctx, SECTION);
-  const { authSession, options } = await startPasskey(deps, actor, {});
+  const { authSession, options } = await beginMethod(deps, actor, { type: 'passkey' });
   const model = { action: `${PATH}/passkey`, session: authSession, options: JSON.stringify(options) };
   const page = { template: 'passkey', section: SECTION, model } as const;
   await renderAccount(deps, ctx, actor, page, alert === undefined ? {} : { status: 400, alert });
@@ -191,7 +197,7 @@ async function showNewPasskey(
 async function makePasskey(deps: SecurityDependencies, ctx: Context, actor: PageActor): Promise<void> {
   const { session, code } = formFields(ctx, 'session', 'code');
   try {
-    await verifyPasskey(deps, actor, { authSession: session, response: code });
+    await confirmMethod(deps, ctx, actor, { id: NEW_PASSKEY, authSession: session, response: code });
   } catch (thrown) {
     if (!(thrown instanceof AuthError) || thrown.error !== 'invalid_grant') throw thrown;
     return showNewPasskey(deps, ctx, actor, 'passkey.failed');
