@@ -91,15 +91,10 @@ export const DECLARATIONS: readonly Declaration[] = [
   actions,
 ];
 
-/** Features whose calls have a resource as JSON in the body; its members are no parameters of a protocol. */
-const OF_RESOURCES: ReadonlySet<string> = new Set(
-  [account, accountPage, authenticator, consoleFeature, development, management].map(({ name }) => name),
-);
-
 /** The parameters that the endpoints of OAuth, OpenID Connect, logins and SAML understand. */
 export const OWN_PARAMETERS: ReadonlySet<string> = new Set([
   ...Object.values(STANDARD_GRANTS).flatMap(parameterNames),
-  ...FEATURES.filter(({ name }) => !OF_RESOURCES.has(name)).flatMap(({ routes, grants }) => [
+  ...FEATURES.filter(({ hasResources }) => hasResources !== true).flatMap(({ routes, grants }) => [
     ...Object.values(routes).flatMap(({ query, body, uncheckedBody }) =>
       [query, body, uncheckedBody].flatMap(parameterNames),
     ),

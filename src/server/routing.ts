@@ -2,11 +2,9 @@
 import type { Context, Middleware } from 'koa';
 import { networkGuard } from '../capabilities/protection/network-acls.ts';
 import { connectingAddressOf } from '../capabilities/tls/edge.ts';
-import { accountArea } from '../features/account/feature.ts';
 import { consoleFeature, errorPageInConsole } from '../features/console/feature.ts';
 import { loginRouteFor } from '../features/flow/login-route.ts';
 import { PROBE_PATHS } from '../features/health.ts';
-import { managementArea } from '../features/management/feature.ts';
 import { bodyReader } from '../http/body.ts';
 import type { ErrorShape } from '../http/errors.ts';
 import { tenantHostOf } from '../http/request-target.ts';
@@ -14,7 +12,7 @@ import { createRouter, limitLongBodies, parseRouteKey, type Route } from '../htt
 import { CONSOLE_CLIENT } from '../records/administrators.ts';
 import type { LimitName } from '../records/limits.ts';
 import type { Capabilities } from './capabilities.ts';
-import { LIMITS } from './features.ts';
+import { FEATURES, LIMITS } from './features.ts';
 
 /** Largest request body, bytes. Bodies of the endpoints are small; the engine itself accepts at most 56 KiB. */
 export const MAX_BODY_BYTES = 56 * 1024;
@@ -87,7 +85,7 @@ export function routing(routes: readonly Route[], capabilities: Capabilities) {
         const read = bodyReader({ maxBytes: MAX_BODY_BYTES, ...rules });
         return rules.isShared === true ? limited(read) : read;
       },
-      areas: [managementArea, accountArea],
+      areas: FEATURES.flatMap(({ area = [] }) => area),
       maxConcurrent: MAX_CONCURRENT,
     });
   return consoleAtItsHost(routes, capabilities, router);

@@ -113,16 +113,24 @@ export async function startGatehouse(options: StartOptions): Promise<Running> {
     const administrators = createAdministrators({ store, hasher, clock, random });
     if (settings.production)
       refuseStore(settings, 'is not fit for production', await exampleLeft(store, { users, administrators }));
-    const injected = {
+    const deps: TenantDependencies = {
+      settings,
+      store,
+      users,
+      administrators,
+      log,
+      clock,
+      wallClock,
+      random,
       waits,
       spareThreads,
       ...(pause && { pause }),
       ...(maxWait !== undefined && { maxWait }),
+      metrics,
+      tracing,
     };
-    const people = { users, administrators };
-    const tenant = { settings, store, ...people, log, clock, wallClock, random, ...injected };
     const { isWorker = false } = options;
-    const running = await listenWithTenant({ ...tenant, metrics, tracing, file: loaded.tenant, isWorker });
+    const running = await listenWithTenant({ ...deps, file: loaded.tenant, isWorker });
     return await serveMetricsBeside(running, metrics);
   } catch (thrown) {
     await opened.close();

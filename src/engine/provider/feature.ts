@@ -1,6 +1,6 @@
 // A feature declares its routes, grants, logout channels, limits, log events and pages as one value, and the types of what it
 // needs: the compiler compares them with the capabilities of a tenant where the features are listed (src/server/features.ts).
-import { bindRoutes, type Route, type RouteDeclarations } from '../../http/router.ts';
+import { type Area, bindRoutes, type Route, type RouteDeclarations } from '../../http/router.ts';
 import type { Declaration } from '../../records/declaration.ts';
 import type { BuiltInNeeds, BuiltIns } from '../../tenant/built-ins.ts';
 import type { Config } from '../../tenant/config.ts';
@@ -13,15 +13,23 @@ interface EngineParts {
   logoutChannels: LogoutChannel[];
 }
 
+/** What a feature may say of itself. */
+interface Traits {
+  /** Returns the APIs and applications that the tenant has by it; undefined for none. */
+  readonly builtIns?: (needs: BuiltInNeeds) => BuiltIns | undefined;
+  /** The part of the tree of paths that is its own. */
+  readonly area?: Area;
+  /** Whether the bodies of its calls are resources, whose members are no parameters of a protocol. */
+  readonly hasResources?: true;
+}
+
 /**
  * A feature, ready to be served. What takes needs are properties: the parameters of methods are compared in both directions,
  * and a need that is not met would compile.
  * @template N the capabilities that its routes need.
  * @template E the same for its grants and logout channels, which exist before the engine does.
  */
-export interface Feature<N = never, E = never> extends Declaration {
-  /** Returns the APIs and applications that the tenant has by it; undefined for none. */
-  readonly builtIns?: (needs: BuiltInNeeds) => BuiltIns | undefined;
+export interface Feature<N = never, E = never> extends Declaration, Traits {
   /** Its routes and grants as data, for the documents and what is checked at the start. */
   readonly routes: RouteDeclarations<never>;
   readonly grants: readonly GrantDeclaration<never>[];
@@ -32,7 +40,7 @@ export interface Feature<N = never, E = never> extends Declaration {
 }
 
 /** A feature as its folder declares it. @template D what its handlers are given. */
-interface FeatureDeclaration<D, E> extends Declaration, Pick<Feature, 'builtIns'> {
+interface FeatureDeclaration<D, E> extends Declaration, Traits {
   routes?: RouteDeclarations<D>;
   /** Grants of the token endpoint. */
   grants?: readonly GrantDeclaration<E>[];

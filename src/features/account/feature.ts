@@ -3,13 +3,7 @@
 import type { Context } from 'koa';
 import { z } from 'zod';
 import { feature } from '../../engine/provider/feature.ts';
-import {
-  type Area,
-  type BodySource,
-  type RouteDeclaration,
-  type RouteDeclarations,
-  route,
-} from '../../http/router.ts';
+import { type BodySource, type RouteDeclaration, type RouteDeclarations, route } from '../../http/router.ts';
 import { DATABASE } from '../../records/connections.ts';
 import { passkeyOptions } from '../../records/database-options.ts';
 import type { Limits } from '../../records/limits.ts';
@@ -334,11 +328,11 @@ declare module '../../records/log-events.ts' {
 
 export const account = feature<ConnectedRoutesDependencies>({
   name: 'account',
+  // Below `/me/`, unknown paths are answered in the API's error format, too.
+  area: { prefix: '/me/', limit: 'myAccount', errors: problemShape },
+  hasResources: true,
   builtIns: accountBuiltIns,
   limits,
   events,
   routes: { ...methodRoutes, ...connectedAccountRoutes },
 });
-
-/** Below `/me/`, unknown paths are answered in the API's error format, too. */
-export const accountArea: Area = { prefix: '/me/', limit: 'myAccount', errors: problemShape };

@@ -143,6 +143,7 @@ export function errorPageInConsole(needs: ErrorPageNeeds, page: ErrorShape): Err
 
 export const consoleFeature = feature<ConsoleNeeds, unknown, ConsoleDependencies>({
   name: 'console',
+  hasResources: true,
   builtIns: consoleBuiltIns,
   given: (needs) => (needs.hasConsole ? consoleDependencies(needs) : undefined),
   limits,

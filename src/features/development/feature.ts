@@ -100,6 +100,7 @@ type DevelopmentNeeds = Omit<DevelopmentDependencies, 'config'> & {
 
 export const development = feature<DevelopmentNeeds, unknown, DevelopmentDependencies>({
   name: 'development',
+  hasResources: true,
   builtIns: tryLoginBuiltIns,
   given: ({ declaredConfig, isForThisMachine, ...needs }) =>
     isForThisMachine ? { ...needs, config: declaredConfig } : undefined,

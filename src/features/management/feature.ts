@@ -6,7 +6,7 @@ import { feature } from '../../engine/provider/feature.ts';
 import { bodyOf, bodyWithoutFile } from '../../http/body.ts';
 import { AuthError } from '../../http/errors.ts';
 import { isMultipart } from '../../http/multipart.ts';
-import { type Area, type RouteDeclaration, route } from '../../http/router.ts';
+import { type RouteDeclaration, route } from '../../http/router.ts';
 import type { Limits } from '../../records/limits.ts';
 import type { TenantConfig } from '../../tenant/config.ts';
 import type { TenantUsers } from '../../users/users.ts';
@@ -175,6 +175,9 @@ export function managementDependencies(needs: ManagementNeeds): ManagementFeatur
 export const management = feature<ManagementNeeds, unknown, ManagementFeatureDependencies>({
   given: managementDependencies,
   name: 'management',
+  // Unknown paths below `/api/v2/` are answered in the API's error format too: clients decode no other.
+  area: { prefix: '/api/v2/', limit: 'management', errors: managementShape },
+  hasResources: true,
   builtIns: managementBuiltIns,
   limits,
   events,
@@ -195,6 +198,3 @@ export const management = feature<ManagementNeeds, unknown, ManagementFeatureDep
     'roles',
   ],
 });
-
-/** Unknown paths below `/api/v2/` are answered in the API's error format too: clients decode no other. */
-export const managementArea: Area = { prefix: '/api/v2/', limit: 'management', errors: managementShape };

@@ -237,6 +237,7 @@ declare module '../../../records/log-events.ts' {
 
 export const accountPage = feature<AccountFeatureDependencies>({
   name: 'account-page',
+  hasResources: true,
   limits,
   events,
   routes: {

@@ -200,6 +200,7 @@ declare module '../../../records/limits.ts' {
 
 export const authenticator = feature<DeviceRoutesDependencies>({
   name: 'authenticator',
+  hasResources: true,
   limits,
   routes: deviceRoutes,
   pages: ['authenticator'],
