@@ -3,7 +3,7 @@ import type { KeyObject } from 'node:crypto';
 import type { Logger } from 'pino';
 import { type CommandProcess, print } from '../runtime/command-process.ts';
 import { readSettings, type Settings } from '../settings/index.ts';
-import { checkOf, keyFile, readKey } from '../store/sealing/key.ts';
+import { checkOf, keyFile, keyIn } from '../store/sealing/key.ts';
 import { archiveParts, checkArchive } from '../store/transfer/archive.ts';
 import { fillStore } from '../store/transfer/fill.ts';
 import type { CommandDeclaration } from './command.ts';
@@ -31,7 +31,7 @@ async function restoreFrom(file: string, host: CommandProcess, log: Logger): Pro
 }
 
 async function archiveKey(settings: Settings, file: string, check: string): Promise<KeyObject> {
-  const key = settings.secretsKey ?? (await readKey(keyFile(settings.dataDir)));
+  const key = settings.secretsKey ?? (await keyIn(keyFile(settings.dataDir)));
   if (key !== undefined && checkOf(key) === check) return key;
   throw new Error(
     `the secrets in ${file} are sealed with another key than ${keyName(settings)}: set SECRETS_KEY to that of the store that it is of, or put its keys/secrets.key to ${keyFile(settings.dataDir)}`,

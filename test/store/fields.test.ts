@@ -69,7 +69,6 @@ describe('indexed fields', () => {
     for (const field of ['date', 'type']) {
       database.exec(`DROP INDEX logs_by_${field}; ALTER TABLE logs DROP COLUMN field_${field}`);
     }
-    database.exec('PRAGMA user_version = 2');
     database.close();
     const users = await open();
     expect(await ids()).to.deep.equal(['b', 'a', 'c']);

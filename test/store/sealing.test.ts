@@ -200,8 +200,8 @@ describe('secrets in the embedded store', () => {
     expect(String(fault)).to.match(/jwk of "kid" in signingKeys is not sealed/);
   });
 
-  describe('of an older release', () => {
-    /** Returns the store to the state of the previous release: unsealed, without checksums. */
+  describe('that a release declares to be sealed later', () => {
+    /** Returns the store to the state before: unsealed. */
     async function older(): Promise<void> {
       await filled();
       await close();
@@ -211,14 +211,9 @@ describe('secrets in the embedded store', () => {
         );
         for (const [name, record] of records.slice(3)) {
           database
-            .prepare(`UPDATE "${name}" SET data = ? WHERE id = ?`)
-            .run(JSON.stringify(record), record.id);
+            .prepare(`UPDATE "${name}" SET data = ?, sum = ? WHERE id = ?`)
+            .run(JSON.stringify(record), checksum(name, JSON.stringify(record)), record.id);
         }
-        for (const name of Object.keys(collections)) {
-          const table = database.prepare('SELECT 1 FROM sqlite_schema WHERE name = ?').get(name);
-          if (table !== undefined) database.exec(`ALTER TABLE "${name}" DROP COLUMN sum`);
-        }
-        database.exec('PRAGMA user_version = 1');
       });
       for (const [name, record] of records.slice(0, 3)) {
         await editConfiguration(`${name}.json`, (all) => all.splice(0, 1, record as never));

@@ -119,7 +119,7 @@ async function writeAuthority(
 async function authorityKey({ ca, caKey }: CertificateFiles): Promise<string> {
   if (!existsSync(caKey)) throw new Error(`${caKey} is missing, and a server certificate must be made`);
   const pem = await readFile(caKey, 'utf8');
-  if ((await readCertificate(ca)).checkPrivateKey(readKey(caKey, pem))) return pem;
+  if ((await readCertificate(ca)).checkPrivateKey(keyIn(caKey, pem))) return pem;
   throw new Error(`${caKey} is not the key of ${ca}`);
 }
 
@@ -139,7 +139,7 @@ async function isUsable(files: CertificateFiles, hosts: readonly string[], clock
     isFresh &&
     coversHosts &&
     cert.verify((await readCertificate(files.ca)).publicKey) &&
-    cert.checkPrivateKey(readKey(files.key, await readFile(files.key, 'utf8')))
+    cert.checkPrivateKey(keyIn(files.key, await readFile(files.key, 'utf8')))
   );
 }
 
@@ -151,7 +151,7 @@ async function readCertificate(file: string): Promise<X509Certificate> {
   }
 }
 
-function readKey(file: string, pem: string): KeyObject {
+function keyIn(file: string, pem: string): KeyObject {
   try {
     return createPrivateKey(pem);
   } catch (cause) {

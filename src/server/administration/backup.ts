@@ -5,7 +5,7 @@ import type { Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { VERSION } from '../../runtime/version.ts';
 import type { Store } from '../../store/contract.ts';
-import { keyFile, readKey } from '../../store/sealing/key.ts';
+import { keyFile, keyIn } from '../../store/sealing/key.ts';
 import type { StoreSettings } from '../../store/settings.ts';
 import { writeArchive } from '../../store/transfer/archive.ts';
 import { askServer, endedEarly, responseTo } from './send.ts';
@@ -17,7 +17,7 @@ type KeySettings = Pick<StoreSettings, 'dataDir' | 'secretsKey'>;
 
 /** Returns the key that the secrets of an open store are sealed with. @throws Error if it does not exist */
 async function storeKey({ dataDir, secretsKey }: KeySettings): Promise<KeyObject> {
-  const key = secretsKey ?? (await readKey(keyFile(dataDir)));
+  const key = secretsKey ?? (await keyIn(keyFile(dataDir)));
   if (key === undefined) throw new Error(`${keyFile(dataDir)} is missing, and SECRETS_KEY is not set`);
   return key;
 }

@@ -13,9 +13,6 @@ export function keyFile(dataDir: string): string {
   return join(dataDir, 'keys', 'secrets.key');
 }
 
-/** The file name in older releases, when the key sealed only the secrets of authenticator apps. */
-const formerKeyFile = (file: string) => join(dirname(file), 'authenticators.key');
-
 /** Parses a key from a setting: 32 bytes in base64, base64url or hexadecimal. @returns undefined for any other text. */
 export function parseKey(text: string): KeyObject | undefined {
   if (/^[0-9a-f]{64}$/i.test(text)) return createSecretKey(Buffer.from(text, 'hex'));
@@ -34,20 +31,6 @@ export function isGuessable(key: KeyObject): boolean {
  */
 export function checkOf(key: KeyObject): string {
   return createHmac('sha256', key).update('gatehouse key check value').digest('base64url');
-}
-
-/**
- * Reads the key of a store; a file with the name of older releases is renamed first.
- * @returns undefined if there is no file.
- * @throws Error naming the file when it holds no key.
- */
-export async function readKey(file: string): Promise<KeyObject | undefined> {
-  const former = formerKeyFile(file);
-  if ((await textOf(file)) === undefined && (await textOf(former)) !== undefined) {
-    await rename(former, file);
-    await syncDirectory(dirname(file));
-  }
-  return keyIn(file);
 }
 
 /**

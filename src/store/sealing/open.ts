@@ -8,8 +8,8 @@ import { openConfiguration } from '../lowdb/file.ts';
 import { parseRecord } from '../record.ts';
 import { checksum } from '../sql/row.ts';
 import { sqlCollections } from '../sql/schema.ts';
-import { checkOf, keyFile, makeKey, RESTORE, readKey } from './key.ts';
-import { decrypt, opensWith, sealRest } from './records.ts';
+import { checkOf, keyFile, keyIn, makeKey, RESTORE } from './key.ts';
+import { opensWith, sealRest } from './records.ts';
 import { type Rewrite, rewriteConfiguration, rewriteDatabase, sealedTexts, withDatabase } from './rewrite.ts';
 
 export interface KeySource {
@@ -23,8 +23,6 @@ export interface KeySource {
 /** The ids of key check values: of the present key, and of the previous one while everything is sealed anew. */
 export const CHECK = 'secrets';
 export const CHECK_BEFORE = 'secrets-before';
-/** Used by older releases, whose key sealed only the secrets of authenticator apps. */
-export const FORMER_CHECK = 'authenticators';
 
 /**
  * Returns the key that a store's secrets are sealed with, creating it if nothing was sealed yet, and seals what is not
@@ -34,15 +32,13 @@ export const FORMER_CHECK = 'authenticators';
  */
 export async function openSealing(directory: string, source: KeySource): Promise<KeyObject> {
   const key = await findKey(directory, source);
-  const rewrite: Rewrite = (collection, members, text) =>
-    sealRest(key, collection, members, collection === 'authenticators' ? unsealFormer(key, text) : text);
+  const rewrite: Rewrite = (collection, members, text) => sealRest(key, collection, members, text);
   const declared = JSON.stringify(sqlCollections().map(({ name, spec }) => [name, spec.sealed ?? []]));
   withDatabase(directory, (database) => {
     const done = database.prepare("SELECT value FROM meta WHERE name = 'sealed'").get()?.value === declared;
     if (done && checkIn(database, CHECK) !== undefined) return;
     rewriteDatabase(database, rewrite, () => {
       putCheck(database, CHECK, checkOf(key));
-      removeCheck(database, FORMER_CHECK);
       database.prepare("INSERT OR REPLACE INTO meta (name, value) VALUES ('sealed', ?)").run(declared);
     });
   });
@@ -54,13 +50,13 @@ async function findKey(directory: string, { dataDir, given, random }: KeySource)
   const file = keyFile(dataDir);
   const name = given === undefined ? file : 'SECRETS_KEY';
   const { currentCheck, previousCheck } = withDatabase(directory, (database) => ({
-    currentCheck: checkIn(database, CHECK) ?? checkIn(database, FORMER_CHECK),
+    currentCheck: checkIn(database, CHECK),
     previousCheck: checkIn(database, CHECK_BEFORE),
   }));
   if (previousCheck !== undefined) {
     throw new Error(`${directory} is sealed with two keys: run \`gatehouse keys reseal\` again to its end`);
   }
-  const key = given ?? (await readKey(file));
+  const key = given ?? (await keyIn(file));
   const isRight =
     currentCheck !== undefined
       ? key !== undefined && checkOf(key) === currentCheck
@@ -81,9 +77,8 @@ async function opensSome(directory: string, key: KeyObject | undefined): Promise
   let some: boolean | undefined;
   for await (const [name, members, text] of allSealed(directory)) {
     const { any, all } = opensWith(key, name, members, text);
-    const former = name === 'authenticators' ? formerSecret(text) : undefined;
-    if (any || former !== undefined) some = false;
-    if ((any && all) || (former !== undefined && key !== undefined && opensFormer(key, former))) return true;
+    if (any && all) return true;
+    if (any) some = false;
   }
   return some;
 }
@@ -123,34 +118,4 @@ export function putCheck(database: DatabaseSync, id: string, value: string): voi
 /** Deletes a key check value. */
 export function removeCheck(database: DatabaseSync, id: string): void {
   database.prepare('DELETE FROM "keyChecks" WHERE id = ?').run(id);
-}
-
-interface Former {
-  id: string;
-  sealedSecret: string;
-}
-
-/** Returns the secret of an authenticator app in the form that older releases stored. */
-function formerSecret(text: string): Former | undefined {
-  const { id, ...rest } = parseRecord(text);
-  const { sealedSecret }: Record<string, unknown> = { ...rest };
-  return typeof sealedSecret === 'string' ? { id, sealedSecret } : undefined;
-}
-
-function opensFormer(key: KeyObject, { id, sealedSecret }: Former): boolean {
-  try {
-    decrypt(key, Buffer.from(id), sealedSecret);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-/** Returns an authenticator with its secret in the present form; a secret that the key does not open is dropped. */
-function unsealFormer(key: KeyObject, text: string): string {
-  const former = formerSecret(text);
-  if (former === undefined) return text;
-  const { sealedSecret: _former, ...rest }: Record<string, unknown> = { ...parseRecord(text) };
-  if (!opensFormer(key, former)) return JSON.stringify(rest);
-  return JSON.stringify({ ...rest, secret: decrypt(key, Buffer.from(former.id), former.sealedSecret) });
 }

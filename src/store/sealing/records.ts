@@ -134,7 +134,7 @@ export function openValue(key: KeyObject, place: Place, { sealed }: Sealed): unk
 }
 
 /** Decrypts an AES-256-GCM value in base64url. @throws Error when the key or the associated data is wrong. */
-export function decrypt(key: KeyObject, data: Buffer, sealed: string): string {
+function decrypt(key: KeyObject, data: Buffer, sealed: string): string {
   const bytes = Buffer.from(sealed, 'base64url');
   const nonce = bytes.subarray(0, NONCE_BYTES);
   const decipher = createDecipheriv(ALGORITHM, key, nonce, { authTagLength: TAG_BYTES });

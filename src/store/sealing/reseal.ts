@@ -10,9 +10,9 @@ import { syncDirectory } from '../files.ts';
 import { lockDirectory } from '../lock.ts';
 import { parseRecord } from '../record.ts';
 import { checkDatabase } from '../sql/sqlite-file.ts';
-import { checkOf, keyFile, keyIn, makeKey, readKey } from './key.ts';
+import { checkOf, keyFile, keyIn, makeKey } from './key.ts';
 import type { KeySource } from './open.ts';
-import { CHECK, CHECK_BEFORE, checkIn, FORMER_CHECK, putCheck, removeCheck } from './open.ts';
+import { CHECK, CHECK_BEFORE, checkIn, putCheck, removeCheck } from './open.ts';
 import { isSealed, mapMembers, opensWith, openValue, sealValue } from './records.ts';
 import { type Rewrite, rewriteConfiguration, rewriteDatabase, withDatabase } from './rewrite.ts';
 
@@ -46,7 +46,7 @@ export async function keepKey(
 ): Promise<void> {
   const made = await keyIn(newFile(file));
   if (made?.equals(key) === true) await rename(newFile(file), file);
-  else if (before !== undefined && (await readKey(file))?.equals(before) === true) await rm(file);
+  else if (before !== undefined && (await keyIn(file))?.equals(before) === true) await rm(file);
   await syncDirectory(dirname(file)).catch(() => undefined);
 }
 
@@ -73,7 +73,7 @@ async function chooseKeys(
   { dataDir, given, before: givenBefore, random }: KeySource & { before: KeyObject | undefined },
 ): Promise<Keys> {
   const file = keyFile(dataDir);
-  const all = [given, givenBefore, await readKey(file), await keyIn(newFile(file))];
+  const all = [given, givenBefore, await keyIn(file), await keyIn(newFile(file))];
   const withCheck = (check: string | undefined) => all.find((one) => one && checkOf(one) === check);
   const checks = withDatabase(directory, (database) => ({
     known: checkIn(database, CHECK),
@@ -113,7 +113,7 @@ export async function resetSealed({ dataDir, given }: Omit<KeySource, 'random'>)
   const file = keyFile(dataDir);
   const removed = { records: 0, members: 0 };
   await withStore(dataDir, async (directory) => {
-    const key = given ?? (await readKey(file).catch(() => undefined));
+    const key = given ?? (await keyIn(file).catch(() => undefined));
     const { isLost, withoutLost } = lostWith(key, removed);
     await rewriteConfiguration(directory, withoutLost);
     withDatabase(directory, (database) => {
@@ -126,7 +126,7 @@ export async function resetSealed({ dataDir, given }: Omit<KeySource, 'random'>)
         return undefined;
       };
       rewriteDatabase(database, rewrite, () => {
-        for (const id of [CHECK, CHECK_BEFORE, FORMER_CHECK]) removeCheck(database, id);
+        for (const id of [CHECK, CHECK_BEFORE]) removeCheck(database, id);
         if (key !== undefined) putCheck(database, CHECK, checkOf(key));
       });
     });

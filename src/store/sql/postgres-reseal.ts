@@ -4,8 +4,8 @@ import { rm } from 'node:fs/promises';
 import { signingCheck } from '../../records/engine.ts';
 import { SIGNING_ALGS } from '../../records/signing-algs.ts';
 import { type AnySpec, collectionSpecs } from '../record.ts';
-import { checkOf, keyFile, keyIn, makeKey, readKey } from '../sealing/key.ts';
-import { CHECK, CHECK_BEFORE, FORMER_CHECK, type KeySource } from '../sealing/open.ts';
+import { checkOf, keyFile, keyIn, makeKey } from '../sealing/key.ts';
+import { CHECK, CHECK_BEFORE, type KeySource } from '../sealing/open.ts';
 import { keepKey, lostWith, newFile, sealingAnew } from '../sealing/reseal.ts';
 import type { Rewrite } from '../sealing/rewrite.ts';
 import { keyCheck, putKeyCheck, removeKeyChecks } from './postgres-key-check.ts';
@@ -39,7 +39,7 @@ export async function resealDatabase(source: Source & { before: KeyObject | unde
   const { dataDir, given, random, before: givenBefore } = source;
   const file = keyFile(dataDir);
   const made = await keyIn(newFile(file));
-  const all = [given, givenBefore, await readKey(file), made];
+  const all = [given, givenBefore, await keyIn(file), made];
   await alone(source, async (run) => {
     const known = await keyCheck(run);
     const before = all.find((one) => one !== undefined && checkOf(one) === known);
@@ -75,7 +75,7 @@ export async function resealDatabase(source: Source & { before: KeyObject | unde
 export async function resetDatabase(source: Omit<Source, 'random'>) {
   const { dataDir, given } = source;
   const file = keyFile(dataDir);
-  const key = given ?? (await readKey(file).catch(() => undefined));
+  const key = given ?? (await keyIn(file).catch(() => undefined));
   const removed = { records: 0, members: 0 };
   const { isLost, withoutLost } = lostWith(key, removed);
   await alone(source, async (run) => {
@@ -88,7 +88,7 @@ export async function resetDatabase(source: Omit<Source, 'random'>) {
       return undefined;
     };
     await rewriteAll(run, ({ kept }) => (kept === 'configuration' ? withoutLost : withoutRecord));
-    await removeKeyChecks(run, [...checks, CHECK, CHECK_BEFORE, FORMER_CHECK]);
+    await removeKeyChecks(run, [...checks, CHECK, CHECK_BEFORE]);
     if (key !== undefined) await putKeyCheck(run, checkOf(key));
   });
   if (key === undefined) await rm(file, { force: true });

@@ -10,7 +10,7 @@ import { openDeletionClock, purgeRegularly } from '../deletion-clock.ts';
 import type { AnyRecord } from '../record.ts';
 import { collectionSpecs } from '../record.ts';
 import { countWrites } from '../revision.ts';
-import { checkOf, keyFile, makeKey, RESTORE, readKey } from '../sealing/key.ts';
+import { checkOf, keyFile, keyIn, makeKey, RESTORE } from '../sealing/key.ts';
 import type { KeySource } from '../sealing/open.ts';
 import { opensWith, recordSeal } from '../sealing/records.ts';
 import type { StoreOptions } from '../store-options.ts';
@@ -227,7 +227,7 @@ async function openSharedSealing(
 ): Promise<KeyObject> {
   const file = keyFile(dataDir);
   const name = given === undefined ? file : 'SECRETS_KEY';
-  const key = given ?? (await readKey(file));
+  const key = given ?? (await keyIn(file));
   const isRight =
     known !== undefined ? key !== undefined && checkOf(key) === known : await opensSome(key, texts());
   if (isRight === false) {

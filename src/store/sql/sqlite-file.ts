@@ -7,7 +7,6 @@ import { fileMode } from '../files.ts';
 import { addedIndexes, isObject, parseRecord } from '../record.ts';
 import { sqliteDialect } from './dialect.ts';
 import { keyAdder } from './fill.ts';
-import { checksum } from './row.ts';
 import { creation, fieldColumn, fieldIndex, fieldOf, type SqlCollection, sqlCollections } from './schema.ts';
 import { damagedFrame } from './sqlite-wal.ts';
 
@@ -100,7 +99,6 @@ function examine(
   const fault = checked ? damageIn(database.prepare(integrityCheck).all()) : undefined;
   if (fault !== undefined) throw new DatabaseFault(fault);
   database.exec('BEGIN IMMEDIATE');
-  addChecksums(database);
   addFields(database);
   createTables(database);
   database.exec(`${markOpen(false)}; COMMIT`);
@@ -147,21 +145,7 @@ function identify(database: DatabaseSync): void {
   if (found > version) throw new Error(`store format ${found} is not known here: a newer release wrote it`);
 }
 
-/** Format 1 had no checksums. */
-function addChecksums(database: DatabaseSync): void {
-  if (Number(database.prepare('PRAGMA user_version').get()?.user_version) > 1) return;
-  database.function('checksum', { deterministic: true }, (name, text) =>
-    checksum(String(name), String(text)),
-  );
-  for (const { name } of sqlCollections()) {
-    const table = database.prepare('SELECT 1 FROM sqlite_schema WHERE name = ?').get(name);
-    if (table === undefined) continue;
-    database.exec(`ALTER TABLE "${name}" ADD COLUMN sum INTEGER NOT NULL DEFAULT 0`);
-    database.exec(`UPDATE "${name}" SET sum = checksum('${name}', data)`);
-  }
-}
-
-/** Formats 1 and 2 had no columns for fields; also, a field may become indexed in a later release. */
+/** A field may become indexed in a later release. */
 function addFields(database: DatabaseSync): void {
   for (const { name, spec } of sqlCollections()) {
     const columns = database.prepare(`SELECT name FROM pragma_table_info('${name}')`).all();
@@ -173,7 +157,6 @@ function addFields(database: DatabaseSync): void {
       database.exec(`UPDATE "${name}" SET ${fieldColumn(path)} = ${fieldOf(sqliteDialect, 'data', path)}`);
     }
   }
-  database.exec(`PRAGMA user_version = ${version}`);
 }
 
 function createTables(database: DatabaseSync): void {

@@ -3,14 +3,14 @@ import type { CollectionName } from '../../records/collections.ts';
 import type { Snapshot } from '../contract.ts';
 import type { AnyRecord } from '../record.ts';
 import { collectionSpecs } from '../record.ts';
-import { CHECK, CHECK_BEFORE, FORMER_CHECK } from '../sealing/open.ts';
+import { CHECK, CHECK_BEFORE } from '../sealing/open.ts';
 
 /** The id of the record in `marks` that marks a store as half filled; such a store is not opened. */
 export const FILLING = 'moving-in';
 
 const OWN: Readonly<Record<string, readonly string[]>> = {
   // The check values of the key that this store's secrets are sealed with.
-  keyChecks: [CHECK, CHECK_BEFORE, FORMER_CHECK],
+  keyChecks: [CHECK, CHECK_BEFORE],
   marks: [FILLING],
 };
 
