@@ -151,7 +151,7 @@ function managementCapabilities(made: Ended) {
         ticket,
       )) as ManagementFeatureDependencies['issueTicket'],
     /** The imports and exports of users. */
-    jobs: createUserJobs({ ...made, endSessions: made.endBlocked }),
+    jobs: createUserJobs(made),
     /** An administrator's link asks for the session and the role again. */
     linkTo: ((job, { administrator }) =>
       administrator === undefined

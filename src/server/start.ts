@@ -194,7 +194,6 @@ async function listenWithTenant({
       ...tenant,
       settings,
       clock: wallClock,
-      endSessions: tenant.endBlocked,
     };
     const orders = isWorker ? undefined : await listenForOrders(settings.dataDir, orderDependencies);
     const stop = (within = STOP_BUDGET, isGraceful = false) => {

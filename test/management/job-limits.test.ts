@@ -49,14 +49,14 @@ describe('limits of jobs', () => {
     const own = { store, clock: () => now, random: systemRandom };
     const deps = { ...own, log, background, leases: createLeases(own) };
     const ended = AbortSignal.abort();
-    const endSessions = async () => undefined;
+    const endBlocked = async () => undefined;
     const about = { type: 'users_import', connection_id: 'con_unknown', connection: 'x' } as const;
-    const { id } = await createUserJobs({ ...deps, ending: ended, endSessions }).start(about, '[]');
+    const { id } = await createUserJobs({ ...deps, ending: ended, endBlocked }).start(about, '[]');
     await background.flush();
     const begun = now;
     await store.collection('jobs').update(id, (job) => ({ ...job, status: 'processing', startedAt: begun }));
     now += 2 * 3_600_000 + 1;
-    createUserJobs({ ...deps, ending: new AbortController().signal, endSessions }).resume();
+    createUserJobs({ ...deps, ending: new AbortController().signal, endBlocked }).resume();
     await background.flush();
     expect((await jobOf(id)).body).to.include({
       status: 'failed',

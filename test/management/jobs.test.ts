@@ -288,7 +288,7 @@ describe('/jobs and /tickets', () => {
       const log = pino({ level: 'silent' });
       const own = { store, clock: Date.now, random: systemRandom };
       const deps = { ...own, log, background: createBackground(log), leases: createLeases(own) };
-      return { ...deps, jobs: createUserJobs({ ...deps, ending, endSessions: async () => undefined }) };
+      return { ...deps, jobs: createUserJobs({ ...deps, ending, endBlocked: async () => undefined }) };
     };
     const end = new AbortController();
     const first = process(end.signal);

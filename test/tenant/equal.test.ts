@@ -29,7 +29,7 @@ describe('a tenant that is exported and applied', () => {
     random: randomBytes,
     log: createLog('silent'),
     events: server.tenant.events,
-    endSessions: async () => undefined,
+    endBlocked: async () => undefined,
     resumeRemovals: server.tenant.resumeRemovals,
     checkConnections: server.tenant.checkConnections,
   });
@@ -272,7 +272,7 @@ describe('a file that is applied while the server runs', () => {
         random: randomBytes,
         log: createLog('silent'),
         events: server.tenant.events,
-        endSessions: async () => undefined,
+        endBlocked: async () => undefined,
         resumeRemovals: server.tenant.resumeRemovals,
         checkConnections: server.tenant.checkConnections,
       },

@@ -47,7 +47,7 @@ describe('an import that would verify an account', () => {
     const read = readEntry({ ...user, email_verified: true }, 'auth0');
     if (!('entry' in read)) throw new Error(JSON.stringify(read.errors));
     const { store } = server;
-    const deps = { store, clock: Date.now, random: systemRandom, endSessions: async () => undefined };
+    const deps = { store, clock: Date.now, random: systemRandom, endBlocked: async () => undefined };
     const options = { connection: 'keys', upsert: true, unique: ['email'], required: [] } as const;
     const rules = { ...options, readsAsAddress: () => false };
     expect(await importUsers(deps, rules, [{ entry: read.entry }], () => [])).to.include({ updated: 1 });

@@ -42,7 +42,7 @@ describe('an import that updates existing users', () => {
     const custom_password_hash = { algorithm: 'bcrypt', hash: { value: hash } };
     const read = readEntry({ email, custom_password_hash, ...more }, 'auth0');
     if (!('entry' in read)) throw new Error(JSON.stringify(read.errors));
-    const deps = { store, clock: Date.now, random: systemRandom, endSessions: async () => undefined };
+    const deps = { store, clock: Date.now, random: systemRandom, endBlocked: async () => undefined };
     const options = { connection: 'users', upsert: true, unique: ['email'], required: [] } as const;
     return importUsers(deps, { ...options, readsAsAddress: () => false }, [{ entry: read.entry }], () => []);
   };

@@ -34,15 +34,15 @@ async function decideAccount(
   {
     store,
     events,
-    endSessions,
-  }: { store: Store; events: Pick<Events, 'record'>; endSessions(userId: string): Promise<void> },
+    endBlocked,
+  }: { store: Store; events: Pick<Events, 'record'>; endBlocked(userId: string): Promise<void> },
   { user: id, join, keep = false }: z.output<typeof body>,
 ): Promise<AccountState> {
   if (join !== undefined && keep) throw new Error('--join and --keep exclude each other');
   if ((await store.collection('users').get(id)) === undefined) throw new Error(`there is no user ${id}`);
   if (join !== undefined || keep) await decide(store, id, join);
   // The provider has no account of the earlier person any more, who is not to stay logged in by what they got before.
-  if (keep) await endSessions(id);
+  if (keep) await endBlocked(id);
   const state = await stateOf(store, id);
   if (join !== undefined || keep) {
     const effect = keep ? 'Keep a user apart from the account of its name' : 'Join a user with an account';

@@ -37,11 +37,11 @@ export async function sendOrRunOrder<Name extends OrderName>(
   const events = createLocalEvents(capabilities, days ?? RETENTION_DAYS);
   // The next start continues recorded removals and checks the providers of connections.
   const nextStart = { resumeRemovals: () => undefined, checkConnections: async () => undefined };
-  const endSessions = endAccessIn(store, systemClock);
+  const endBlocked = endAccessIn(store, systemClock);
   const silentLog = { info: () => undefined, error: () => undefined };
   try {
     return await runOrder(
-      { ...capabilities, settings, users, administrators, endSessions, log: silentLog, events, ...nextStart },
+      { ...capabilities, settings, users, administrators, endBlocked, log: silentLog, events, ...nextStart },
       order,
     );
   } finally {
@@ -60,8 +60,8 @@ export async function* sendOrRunTransfer(
   if (answered !== undefined) return yield* answered;
   const store = await openStore({ ...settings, clock: systemClock, log, mustBeThere: true });
   try {
-    const endSessions = endAccessIn(store, systemClock);
-    const deps = { store, clock: systemClock, random: systemRandom, endSessions, between: withoutPauses };
+    const endBlocked = endAccessIn(store, systemClock);
+    const deps = { store, clock: systemClock, random: systemRandom, endBlocked, between: withoutPauses };
     yield* transferUsers(deps, transfer, file());
   } finally {
     await store.close();

@@ -23,7 +23,7 @@ export interface OrderDependencies {
   log: Pick<Logger, 'info' | 'error'>;
   events: Pick<Events, 'record'>;
   /** Ends a user's sessions and tokens. */
-  endSessions(userId: string): Promise<void>;
+  endBlocked(userId: string): Promise<void>;
   /** Continues recorded removals. Without a server, the next start does. */
   resumeRemovals(): void;
   /** Checks in the background whether the providers of connections answer. Without a server, the next start does. */

@@ -34,7 +34,7 @@ export interface ImportOutcome {
 
 export interface ImportDependencies extends Omit<UsersDependencies, 'hasher'> {
   /** Ends the sessions and tokens of a user who is now blocked. */
-  endSessions(userId: string): Promise<void>;
+  endBlocked(userId: string): Promise<void>;
 }
 
 /** What to do with one user. */
@@ -251,7 +251,7 @@ async function update(deps: ImportDependencies, user: User, entry: Entry): Promi
     await confirmEmail(deps, user.id, entry.addresses.email ?? '');
   const factors = factorWrites(deps, user.id, entry.factors);
   if (factors.length > 0) await store.batch(factors);
-  if (entry.profile.blocked === true) await deps.endSessions(user.id);
+  if (entry.profile.blocked === true) await deps.endBlocked(user.id);
   return undefined;
 }
 
