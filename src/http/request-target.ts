@@ -1,7 +1,9 @@
 // Checks the request target and the Host (RFC 9112 §3.2) before anything else reads them.
+
 import type { IncomingMessage } from 'node:http';
 import type { Context, Middleware } from 'koa';
 import { AuthError, oauthShape } from './errors.ts';
+import { requestValue } from './request-value.ts';
 
 /** A path and query of visible characters, which every parser splits in the same way. */
 const ORIGIN_FORM = /^\/[^\s#\\]*$/;
@@ -98,6 +100,8 @@ function normalHost(value: string): string | undefined {
   return URL.parse(`https://${value}`)?.host.replace(/\.(?=:|$)/, '') || undefined;
 }
 
+const judgedHost = requestValue<TenantHost>('host of the tenant');
+
 /**
  * Finds the tenant's host of each request and leaves it for {@link tenantHostOf} and in the header. Requests for other
  * names count as for the tenant's own: an edge or a health check may request another one.
@@ -115,7 +119,7 @@ export function tenantHost({ baseUrl, consoleUrl, customOrigins }: TenantHosts):
   return (ctx, next) => {
     const { headers } = ctx.req;
     const found = find(headers.host);
-    ctx.state.tenantHost = found;
+    judgedHost.set(ctx, found);
     headers.host = found.host;
     return next();
   };
@@ -128,7 +132,7 @@ function hostOf(address: string, isCustom: boolean): TenantHost {
 
 /** Returns the tenant's host of a request. */
 export function tenantHostOf(ctx: Pick<Context, 'state'>): TenantHost {
-  const { tenantHost: found } = ctx.state as { tenantHost?: TenantHost };
+  const found = judgedHost.of(ctx);
   if (found === undefined) throw new Error('the host of the request was not judged');
   return found;
 }

@@ -1,9 +1,11 @@
 // mTLS at an edge network (docs/mtls.md): the edge did the handshake with the client and reports the result in headers.
 // They are read here and removed from every request, so that no later code can trust them by mistake.
+
 import type { IncomingMessage } from 'node:http';
 import type { Context, Middleware, Next } from 'koa';
 import { forwardedAddress } from '../../http/addresses.ts';
 import { AuthError, oauthShape } from '../../http/errors.ts';
+import { requestValue } from '../../http/request-value.ts';
 import { apiKeyHash, type CustomDomain } from '../../records/custom-domains.ts';
 import { isSameSecret } from '../../runtime/secrets.ts';
 import type { ClientCertificates } from './client-certificates.ts';
@@ -68,7 +70,7 @@ export function edgeOf({ customDomains, certificates, isTrusted, isProxied }: Ed
     address: (ctx, next) => {
       const address = addresses.get(ctx.req);
       if (address !== undefined) {
-        ctx.state.connectingAddress = ctx.ip;
+        connectingAddress.set(ctx, ctx.ip);
         ctx.request.ip = address;
       }
       return next();
@@ -93,9 +95,11 @@ function valuesOf({ rawHeaders }: IncomingMessage, name: string): string[] {
 /** The list of addresses to which each hop adds the one that it was requested by. */
 const FORWARDED_FOR = 'x-forwarded-for';
 
+const connectingAddress = requestValue<string>('address that connected');
+
 /** Returns the address that connected to this server or, if the request came through an edge, to the edge. */
 export function connectingAddressOf(ctx: Context): string {
-  return (ctx.state as { connectingAddress?: string }).connectingAddress ?? ctx.ip;
+  return connectingAddress.of(ctx) ?? ctx.ip;
 }
 
 /**

@@ -1,7 +1,7 @@
 // What the tokens of a token exchange (RFC 8693) have beyond those of other grants. It is kept in the request's
 // context while the tokens are made.
-import type { Context } from 'koa';
 import type { KoaContextWithOIDC } from 'oidc-provider';
+import { requestValue } from '../../http/request-value.ts';
 import type { EventType } from '../../records/log-events.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Transfer } from '../../users/login.ts';
@@ -28,41 +28,25 @@ interface ExchangeEvents {
   failure: EventType;
 }
 
-/** Sets the log events of a request. */
-export function setExchangeEvents(ctx: Context, exchangeEvents: ExchangeEvents): void {
-  Object.assign(ctx.state, { exchangeEvents });
-}
+/** The log events of a request; undefined when those of the grant apply. */
+export const exchangeEvents = requestValue<ExchangeEvents>('exchange events');
 
-/** Returns the log events of a request; undefined when those of the grant apply. */
-export function exchangeEventsOf(ctx: Context | KoaContextWithOIDC): ExchangeEvents | undefined {
-  return (ctx.state as { exchangeEvents?: ExchangeEvents }).exchangeEvents;
-}
+/** The limits and claims of a request's tokens; undefined when it is no exchange. */
+export const exchangeLimits = requestValue<ExchangeLimits>('exchange limits');
 
-/** Sets the limits and claims of a request's tokens. */
-export function setExchangeLimits(ctx: Context | KoaContextWithOIDC, exchanged: ExchangeLimits): void {
-  Object.assign(ctx.state, { exchanged });
-}
-
-/** Sets the actor that an action of the tenant has set for a login. */
-export function setActor(ctx: Context, actor: Readonly<Record<string, unknown>>): void {
-  Object.assign(ctx.state, { actor });
-}
+/** The actor that an action of the tenant has set for a login. */
+export const actionActor = requestValue<Readonly<Record<string, unknown>>>('actor of an action');
 
 /** Returns the actor of a request (RFC 8693 §4.1), if there is one. */
 export function actorOf(ctx: KoaContextWithOIDC | undefined): Readonly<Record<string, unknown>> | undefined {
-  const { actor } = (ctx?.state ?? {}) as { actor?: Readonly<Record<string, unknown>> };
-  return actor ?? exchangeLimitsOf(ctx)?.act ?? delegationOf(ctx)?.act;
+  const actor = ctx && (actionActor.of(ctx) ?? exchangeLimits.of(ctx)?.act);
+  return actor ?? delegationOf(ctx)?.act;
 }
 
 /** Returns the session transfer of the session in which a request's tokens are issued, if there is one. */
 function delegationOf(ctx: KoaContextWithOIDC | undefined): Transfer | undefined {
   const { entities, session } = ctx?.oidc ?? {};
   return transferOf(entities?.Grant) ?? transferOf(session);
-}
-
-/** Returns the limits and claims of a request's tokens; undefined when it is no exchange. */
-export function exchangeLimitsOf(ctx: KoaContextWithOIDC | undefined): ExchangeLimits | undefined {
-  return (ctx?.state as { exchanged?: ExchangeLimits } | undefined)?.exchanged;
 }
 
 /**
@@ -72,7 +56,7 @@ export function exchangeLimitsOf(ctx: KoaContextWithOIDC | undefined): ExchangeL
  * @returns seconds.
  */
 export function limitedLifetime(ctx: KoaContextWithOIDC | undefined, clock: Clock, seconds: number): number {
-  const endsAt = exchangeLimitsOf(ctx)?.endsAt ?? delegationEnd(delegationOf(ctx));
+  const endsAt = (ctx && exchangeLimits.of(ctx))?.endsAt ?? delegationEnd(delegationOf(ctx));
   if (endsAt === undefined) return seconds;
   // Rounded down, because the engine dates the token a moment later, which may be the next second. It accepts no
   // lifetime of 0.

@@ -6,6 +6,7 @@ import { errors, type Grant, type KoaContextWithOIDC, type RefreshToken } from '
 import type { Challenges } from '../../capabilities/protection/challenges.ts';
 import { AuthError } from '../../http/errors.ts';
 import { tenantHostOf } from '../../http/request-target.ts';
+import { requestValue } from '../../http/request-value.ts';
 import { scopeValues } from '../../records/apis.ts';
 import type { Client } from '../../records/collections.ts';
 import type { Frozen } from '../../records/record.ts';
@@ -51,20 +52,8 @@ export function isTransferAudience(ctx: Context, audience: string | undefined): 
   return audienceHost !== undefined && (audienceHost === host || audienceHost === hostname);
 }
 
-/**
- * Notes in the request's context that a token request asks for a session transfer token.
- * @param audience the audience that asked for it.
- */
-export function setTransferAudience(ctx: Context, audience: string): void {
-  Object.assign(ctx.state, { transferAudience: audience });
-}
-
-/**
- * Returns the audience with which a token request asks for a session transfer token; undefined when it does not.
- */
-export function transferAudienceOf(ctx: Context | KoaContextWithOIDC): string | undefined {
-  return (ctx.state as { transferAudience?: string }).transferAudience;
-}
+/** The audience with which a token request asks for a session transfer token; undefined when it does not. */
+export const transferAudience = requestValue<string>('transfer audience');
 
 interface IssueDependencies {
   challenges: Pick<Challenges, 'issueTicket'>;
@@ -145,7 +134,7 @@ interface TransferDependencies extends IssueDependencies {
 export function sessionTransfers(deps: TransferDependencies): SessionTransfers {
   return {
     check: (ctx) => {
-      if (transferAudienceOf(ctx) === undefined) return;
+      if (transferAudience.of(ctx) === undefined) return;
       const { Client: client, Grant: grant } = ctx.oidc.entities;
       if (client === undefined || !canTransfer(applicationSettings(client).sessionTransfer))
         throw new errors.CustomOIDCProviderError('unauthorized_client', NOT_ENABLED);
@@ -154,7 +143,7 @@ export function sessionTransfers(deps: TransferDependencies): SessionTransfers {
       throw new errors.InvalidRequest('A session that was handed over is not handed over again.');
     },
     answerRefresh: async (ctx) => {
-      if (transferAudienceOf(ctx) === undefined) return;
+      if (transferAudience.of(ctx) === undefined) return;
       const { RefreshToken: token, Grant: grant, Client: client } = ctx.oidc.entities;
       if (token === undefined || grant === undefined || client === undefined)
         throw new TypeError('a refresh without its token');

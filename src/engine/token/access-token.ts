@@ -7,7 +7,7 @@ import { sha256 } from '../../runtime/secrets.ts';
 import type { Config } from '../../tenant/config.ts';
 import { readPresence } from '../../users/login.ts';
 import type { Users } from '../../users/users.ts';
-import { actorOf, exchangeLimitsOf } from '../admission/exchange-context.ts';
+import { actorOf, exchangeLimits } from '../admission/exchange-context.ts';
 import type { MachineOrganizations } from '../admission/machine-organizations.ts';
 import { type Organizations, organizationOf } from '../admission/organizations.ts';
 import type { SecondFactor, TokenLogin } from '../admission/second-factor.ts';
@@ -154,7 +154,7 @@ function loginOf(ctx: KoaContextWithOIDC | undefined, userId: string): TokenLogi
     factors,
     credentialVersion: credentialVersionOf(grant),
     authTime,
-    sessionId: sessionUid ?? exchangeLimitsOf(ctx)?.sessionId,
+    sessionId: sessionUid ?? (ctx && exchangeLimits.of(ctx))?.sessionId,
     grant: jti && sha256(`grant\n${jti}`),
   };
 }

@@ -10,7 +10,7 @@ import { formatName, subjectOf } from '../../records/distinguished-name.ts';
 import type { EventType } from '../../records/log-events.ts';
 import type { Measures } from '../../runtime/measures.ts';
 import type { Events } from '../../tenant/events.ts';
-import { exchangeEventsOf } from '../admission/exchange-context.ts';
+import { exchangeEvents } from '../admission/exchange-context.ts';
 import type { MachineOrganizations } from '../admission/machine-organizations.ts';
 import type { SecondFactor } from '../admission/second-factor.ts';
 import type { EnterEngine } from '../base/entrance.ts';
@@ -20,7 +20,7 @@ import { setParsedBody } from '../base/parsed-body.ts';
 import { requestedApi, toResource } from '../base/requested-audience.ts';
 import { thumbprintOf } from '../binding/proof-of-possession.ts';
 import { TOKEN_EXCHANGE } from '../client/applications.ts';
-import { isTransferAudience, setTransferAudience } from '../session/session-transfer.ts';
+import { isTransferAudience, transferAudience } from '../session/session-transfer.ts';
 import type { RefreshTargets } from './refresh-targets.ts';
 import type { VendorGrant } from './tokens.ts';
 
@@ -120,7 +120,7 @@ export function tokenEndpoint({
       const type =
         fields.grant_type === 'refresh_token' && isReuse(failures.of(ctx))
           ? 'ferrt'
-          : (exchangeEventsOf(ctx)?.failure ?? failureEvent(fields.grant_type));
+          : (exchangeEvents.of(ctx)?.failure ?? failureEvent(fields.grant_type));
       if (type === undefined) return;
       const description = error.error_description;
       events.record({ type, ...partiesOf(ctx), description, ...refusalOf(ctx) });
@@ -189,7 +189,7 @@ function refreshFields(
 /** Returns the API that a request names; undefined for a session transfer token, which is for no API. */
 function apiOrTransfer(ctx: Context, identifier: string | undefined): string | undefined {
   if (identifier === undefined || !isTransferAudience(ctx, identifier)) return identifier;
-  setTransferAudience(ctx, identifier);
+  transferAudience.set(ctx, identifier);
   return undefined;
 }
 

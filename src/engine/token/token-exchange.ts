@@ -17,7 +17,7 @@ import { readOwnToken } from '../base/own-tokens.ts';
 import type { PublishedKeys } from '../base/published-keys.ts';
 import { OIDC_SCOPES, toResource } from '../base/requested-audience.ts';
 import { TOKEN_EXCHANGE } from '../client/applications.ts';
-import { transferAudienceOf } from '../session/session-transfer.ts';
+import { transferAudience } from '../session/session-transfer.ts';
 import type { IdTokenReaders } from './sent-id-tokens.ts';
 import type { GrantAnswer, GrantedLogin, GrantRequest } from './tokens.ts';
 
@@ -67,7 +67,7 @@ export function tokenExchange(deps: ExchangeDependencies): ExchangeToken {
     if (type !== ID_TOKEN && type !== ACCESS_TOKEN) return undefined;
     // A session may only be transferred for a token that an action has checked: the action says who acts for the
     // user.
-    if (transferAudienceOf(ctx) !== undefined)
+    if (transferAudience.of(ctx) !== undefined)
       throw new AuthError(
         400,
         'invalid_request',

@@ -6,7 +6,7 @@ import type { EventType } from '../../records/log-events.ts';
 import type { Events } from '../../tenant/events.ts';
 import { type Login, methodsOfFirstFactor } from '../../users/login.ts';
 import type { User } from '../../users/user.ts';
-import { actorOf, exchangeLimitsOf } from '../admission/exchange-context.ts';
+import { actorOf, exchangeLimits } from '../admission/exchange-context.ts';
 import type { SecondFactor } from '../admission/second-factor.ts';
 import type { AuthorizationDetail } from '../base/authorization-details.ts';
 import type { Commits } from '../base/commit.ts';
@@ -283,7 +283,7 @@ async function missingFactorError(
   const { clientId, resource, gty, organization } = request;
   // The `mfa_token` can enroll factors, so only somebody who has just given the first factor may have it, not
   // everybody who holds a token. Besides, tokens that are issued after it would not name the actor.
-  if (exchangeLimitsOf(ctx) !== undefined || actorOf(ctx) !== undefined)
+  if (exchangeLimits.of(ctx) !== undefined || actorOf(ctx) !== undefined)
     return new AuthError(400, 'invalid_request', 'The subject_token lacks the second factor that is needed.');
   const { scope } = ctx.oidc.params ?? {};
   return secondFactor.refusal(login.userId, clientId, {

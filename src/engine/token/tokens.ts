@@ -7,7 +7,7 @@ import type { ClientCertificates } from '../../capabilities/tls/client-certifica
 import { AuthError } from '../../http/errors.ts';
 import type { EventType } from '../../records/log-events.ts';
 import type { Login } from '../../users/login.ts';
-import { type ExchangeLimits, exchangeEventsOf, setExchangeLimits } from '../admission/exchange-context.ts';
+import { type ExchangeLimits, exchangeEvents, exchangeLimits } from '../admission/exchange-context.ts';
 import { organizationAtToken } from '../admission/organization-parameter.ts';
 import type { CompletedRequest } from '../admission/second-factor.ts';
 import type { EngineFailures } from '../base/failures.ts';
@@ -237,12 +237,12 @@ async function sendTokens(
   ctx: KoaContextWithOIDC,
   grant: VendorGrant,
   {
-    granted: { login, completes, organization: named, isRecorded, exchangeLimits, extra },
+    granted: { login, completes, organization: named, isRecorded, exchangeLimits: exchanged, extra },
     admit,
     ...request
   }: { granted: GrantedLogin; admit: Admit } & Pick<TokenIssuance, 'userAddress' | 'keys'>,
 ): Promise<void> {
-  if (exchangeLimits !== undefined) setExchangeLimits(ctx, exchangeLimits);
+  if (exchanged !== undefined) exchangeLimits.set(ctx, exchanged);
   // Whoever asks for the tokens need not be the user, who logged in at our pages elsewhere.
   const presence = grant.isFromPages ? 'absent' : login.presence;
   await respondWithTokens(
@@ -252,7 +252,7 @@ async function sendTokens(
     {
       ...request,
       gty: completes?.gty ?? grant.gty,
-      event: exchangeEventsOf(ctx)?.success ?? grant.events.success,
+      event: exchangeEvents.of(ctx)?.success ?? grant.events.success,
       organization: await admit(completes, named),
       isFromPages: grant.isFromPages,
       isRecorded,
@@ -261,7 +261,7 @@ async function sendTokens(
   );
   // Nobody has logged in here. An ID token would say so, perhaps of a session that has ended, and could be
   // exchanged itself.
-  if (exchangeLimits !== undefined) delete (ctx.body as { id_token?: string }).id_token;
+  if (exchanged !== undefined) delete (ctx.body as { id_token?: string }).id_token;
   if (extra !== undefined) Object.assign(ctx.body as object, extra);
 }
 
@@ -273,7 +273,7 @@ function sendGrantAnswer(
   { answer, userId: user_id, connection }: GrantAnswer,
 ): void {
   ctx.body = answer;
-  const type = exchangeEventsOf(ctx)?.success ?? successEvent;
+  const type = exchangeEvents.of(ctx)?.success ?? successEvent;
   if (type !== undefined) events.record({ type, client_id, user_id, connection, ip });
 }
 

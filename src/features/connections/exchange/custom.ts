@@ -6,7 +6,7 @@ import type { Actor } from '../../../capabilities/actions/exchange-methods.ts';
 import { clientOf, userOf as factsOf, identityOf } from '../../../capabilities/actions/facts.ts';
 import { type Attempts, tryProof } from '../../../capabilities/protection/attempts.ts';
 import type { Challenges } from '../../../capabilities/protection/challenges.ts';
-import { setActor, setExchangeEvents } from '../../../engine/admission/exchange-context.ts';
+import { actionActor, exchangeEvents } from '../../../engine/admission/exchange-context.ts';
 import { findOrganization } from '../../../engine/admission/organization-parameter.ts';
 import type { SecondFactor } from '../../../engine/admission/second-factor.ts';
 import { requestedAudience } from '../../../engine/base/requested-audience.ts';
@@ -15,7 +15,7 @@ import { storeMetadata } from '../../../engine/login/action-metadata.ts';
 import {
   issueTransferToken,
   refuseTransfer,
-  transferAudienceOf,
+  transferAudience,
   transferFrom,
 } from '../../../engine/session/session-transfer.ts';
 import { ACCESS_TOKEN, type ExchangeToken, ID_TOKEN } from '../../../engine/token/token-exchange.ts';
@@ -57,7 +57,7 @@ export function customExchange(deps: CustomExchangeDependencies): ExchangeToken 
     const { clientId, params, ip, ctx } = request;
     const profile = deps.config.exchangeProfile(params.subject_token_type ?? '');
     if (profile === undefined) return undefined;
-    setExchangeEvents(ctx, { success: 'secte', failure: 'fecte' });
+    exchangeEvents.set(ctx, { success: 'secte', failure: 'fecte' });
     const client = checkClient(await deps.config.client(clientId), request);
     const outcome = await runAction(deps, request, { client, profile });
     const { user, connection } = await userOf(deps, request, outcome);
@@ -72,9 +72,9 @@ export function customExchange(deps: CustomExchangeDependencies): ExchangeToken 
       ip,
       credentialVersion: await deps.users.credentialVersion(user.id),
     };
-    if (transferAudienceOf(ctx) !== undefined)
+    if (transferAudience.of(ctx) !== undefined)
       return transferAnswer(deps, request, { login, actor, organization });
-    if (actor !== undefined) setActor(ctx, actor);
+    if (actor !== undefined) actionActor.set(ctx, actor);
     return { login, organization, extra: { issued_token_type: ACCESS_TOKEN } };
   };
 }
@@ -120,7 +120,7 @@ function checkClient(client: Client | undefined, { params, ctx }: GrantRequest):
     );
   if (requested !== undefined && requested !== ACCESS_TOKEN)
     throw new AuthError(400, 'invalid_request', 'The requested_token_type is not supported.');
-  if (transferAudienceOf(ctx) === undefined) return client;
+  if (transferAudience.of(ctx) === undefined) return client;
   refuseTransfer(client);
   // A session transfer token gives a session of any user, so the client has to authenticate.
   if (authenticationMethod(client) === 'none')
@@ -144,7 +144,7 @@ async function runAction(
     throw new AuthError(400, 'invalid_request', 'The action for this subject_token_type is not deployed.');
   const event = {
     client: clientOf(client, clientId),
-    ...apiOf(transferAudienceOf(ctx) ?? requestedAudience(params)),
+    ...apiOf(transferAudience.of(ctx) ?? requestedAudience(params)),
     ...(await organizationEvent(config, params.organization)),
     request: engineRequestOf(ctx),
     transaction: { ...transactionOf(params), ...(await actorPart(deps, params)) },

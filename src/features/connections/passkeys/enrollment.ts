@@ -5,6 +5,7 @@ import type { Context } from 'koa';
 import { requestOptions } from '../../../capabilities/webauthn/ceremonies.ts';
 import { customOrigin, ownRelyingParty } from '../../../capabilities/webauthn/relying-party.ts';
 import type { SecondFactor } from '../../../engine/admission/second-factor.ts';
+import { requestValue } from '../../../http/request-value.ts';
 import type { Connection } from '../../../records/collections.ts';
 import { passkeyOptions } from '../../../records/database-options.ts';
 import type { Store } from '../../../store/contract.ts';
@@ -27,8 +28,8 @@ export interface EnrollmentDependencies {
 export const DECLINED_COOKIE = 'passkey_later';
 export const DECLINED_COOKIE_MS = 30 * 86_400_000;
 
-/** The key in `ctx.state` of whether, as the browser says, the login was with a passkey of another device. */
-export const FROM_OTHER_DEVICE = 'passkeyFromElsewhere';
+/** Whether, as the browser says, the login was with a passkey of another device. */
+export const isFromOtherDevice = requestValue<boolean>('passkey of another device');
 
 /** Returns an `AfterLogin` that runs another one first and then, if the login goes on, may offer a passkey. */
 export function offerAfterLogin(deps: EnrollmentDependencies, inner: AfterLogin): AfterLogin {
@@ -36,7 +37,7 @@ export function offerAfterLogin(deps: EnrollmentDependencies, inner: AfterLogin)
     const outcome = await inner(ctx, request, login);
     if (typeof outcome !== 'object' || !('login' in outcome) || request.offer?.isAnswered === true)
       return outcome;
-    const isLocal = ctx.state[FROM_OTHER_DEVICE] === true;
+    const isLocal = isFromOtherDevice.of(ctx) === true;
     if (ctx.cookies.get(DECLINED_COOKIE) !== undefined || !(await mayEnroll(deps, outcome.login, isLocal)))
       return outcome;
     return { offer: { login: outcome.login, isAnswered: false, ...(isLocal && { isLocal }) } };

@@ -15,7 +15,7 @@ import type { ShowNext } from '../../flow/routes.ts';
 import type { PasswordFormDependencies } from '../database/form-dependencies.ts';
 import { renderLogin } from '../database/hosted.ts';
 import { usableConnections } from '../resolve.ts';
-import { type EnrollmentDependencies, FROM_OTHER_DEVICE, PASSKEY_STEP } from './enrollment.ts';
+import { type EnrollmentDependencies, isFromOtherDevice, PASSKEY_STEP } from './enrollment.ts';
 import { passkeyAuthentication } from './grant.ts';
 import { type PasskeyDependencies, verifyPasskey } from './passkeys.ts';
 import { takeSession } from './session.ts';
@@ -70,7 +70,7 @@ async function logIn(deps: PasskeyPagesDependencies, ctx: Context, page: Request
     ip: ctx.ip,
     ...passkeyAuthentication(deps),
   };
-  ctx.state[FROM_OTHER_DEVICE] = assertion.authenticatorAttachment === 'cross-platform';
+  isFromOtherDevice.set(ctx, assertion.authenticatorAttachment === 'cross-platform');
   await deps.finish.login(ctx, waiting, login);
 }
 
