@@ -8,7 +8,6 @@ import { STANDARD_GRANTS } from '../engine/base/parameter-schemas.ts';
 import type { Feature } from '../engine/provider/feature.ts';
 import { engine } from '../engine/provider/routes.ts';
 import { account } from '../features/account/feature.ts';
-import { accountPage } from '../features/account/page/feature.ts';
 import { database } from '../features/connections/database/feature.ts';
 import { identifier } from '../features/connections/identifier/feature.ts';
 import { linking } from '../features/connections/linking/feature.ts';
@@ -58,7 +57,6 @@ export const FEATURES = served(
   samlUpstream,
   revocation,
   linking,
-  accountPage,
   consoleFeature,
   mfa,
   account,

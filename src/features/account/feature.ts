@@ -1,4 +1,4 @@
-// The My Account API, by which users manage their own account.
+// Users manage their own account: by the My Account API, and at the account page.
 
 import type { Context } from 'koa';
 import { z } from 'zod';
@@ -44,6 +44,7 @@ import {
   removeMethod,
   renameMethod,
 } from './methods.ts';
+import { type AccountPagesDependencies, accountPages } from './page/account-pages.ts';
 import {
   begunAnswer,
   createBody,
@@ -310,9 +311,17 @@ async function offeredTypes(deps: MethodDependencies, { user }: Actor): Promise<
 
 const limits = {
   myAccount: { capacity: 100, perMinute: 100, per: 'address', where: '`/me/`' },
+  accountMail: {
+    capacity: 5,
+    perMinute: 1 / 10,
+    per: 'user',
+    where: 'codes that `/account` sends',
+  },
 } satisfies Limits;
 
 const events = {
+  account_changed: 'A user changed something at their account page; the description says what.',
+  sce: 'A user changed their e-mail address and proved the new one.',
   passkey_removed: 'A user removed one of their passkeys.',
   account_connected: 'A user connected an account at another provider, for its tokens.',
   account_disconnected: 'A user removed an account that they had connected, with its tokens.',
@@ -326,7 +335,7 @@ declare module '../../records/log-events.ts' {
   interface EventTypes extends Record<keyof typeof events, string> {}
 }
 
-export const account = feature<ConnectedRoutesDependencies>({
+export const account = feature<ConnectedRoutesDependencies & AccountPagesDependencies>({
   name: 'account',
   // Below `/me/`, unknown paths are answered in the API's error format, too.
   area: { prefix: '/me/', limit: 'myAccount', errors: problemShape },
@@ -334,5 +343,16 @@ export const account = feature<ConnectedRoutesDependencies>({
   builtIns: accountBuiltIns,
   limits,
   events,
-  routes: { ...methodRoutes, ...connectedAccountRoutes },
+  routes: { ...methodRoutes, ...connectedAccountRoutes, ...accountPages },
+  pages: [
+    'own/profile',
+    'own/email',
+    'own/security',
+    'own/passkey',
+    'own/sessions',
+    'own/applications',
+    'own/link',
+    'own/confirm',
+    'own/data',
+  ],
 });

@@ -2,13 +2,11 @@
 
 import type { Context } from 'koa';
 import { timesOf } from '../../../capabilities/pages/times.ts';
-import { feature } from '../../../engine/provider/feature.ts';
 import { formFields } from '../../../http/body.ts';
 import { AuthError } from '../../../http/errors.ts';
 import { PAGE, type RouteDeclarations } from '../../../http/router.ts';
 import type { Connection } from '../../../records/collections.ts';
 import { passkeyOptions } from '../../../records/database-options.ts';
-import type { Limits } from '../../../records/limits.ts';
 import { SECOND_FACTORS } from '../../../records/second-factors.ts';
 import type { FactorPagesDependencies } from '../../factors/factor.ts';
 import { enrollable } from '../../factors/policy.ts';
@@ -205,7 +203,7 @@ async function makePasskey(deps: SecurityDependencies, ctx: Context, actor: Page
   back(ctx, SECTION, 'methodAdded');
 }
 
-interface AccountFeatureDependencies
+export interface AccountPagesDependencies
   extends ApplicationsDependencies,
     DataDependencies,
     EmailPageDependencies,
@@ -213,67 +211,29 @@ interface AccountFeatureDependencies
     SecurityDependencies,
     SessionsPageDependencies {}
 
-const limits = {
-  accountMail: {
-    capacity: 5,
-    perMinute: 1 / 10,
-    per: 'user',
-    where: 'codes that `/account` sends',
-  },
-} satisfies Limits;
-
-const events = {
-  account_changed: 'A user changed something at their account page; the description says what.',
-  sce: 'A user changed their e-mail address and proved the new one.',
-};
-
-declare module '../../../records/limits.ts' {
-  interface LimitNames extends Record<keyof typeof limits, Bucket> {}
-}
-
-declare module '../../../records/log-events.ts' {
-  interface EventTypes extends Record<keyof typeof events, string> {}
-}
-
-export const accountPage = feature<AccountFeatureDependencies>({
-  name: 'account-page',
-  hasResources: true,
-  limits,
-  events,
-  routes: {
-    ...profileRoutes,
-    ...emailRoutes,
-    ...phoneRoutes,
-    ...securityRoutes,
-    ...addFactorRoutes,
-    ...sessionsRoutes,
-    ...applicationsRoutes,
-    ...linkRoutes,
-    ...confirmRoutes,
-    ...dataRoutes,
-    [`GET ${ACCOUNT}/callback/:client` as const]: {
-      ...PAGE,
-      handle: async (deps, ctx) => {
-        requirePage(deps);
-        const finished = await finishLogin(deps, ctx);
-        if (finished === undefined) return;
-        const { session, to, link, isFresh } = finished;
-        const isUnproved = isFresh && session.login.presence === 'unconfirmed';
-        if (link !== undefined && !isUnproved) return showSecond(deps, ctx, link, session);
-        await startAccountSession(deps, ctx, { ...session, link });
-        ctx.redirect(isUnproved ? `${CONFIRM}?to=${to}` : `${ACCOUNT}${to}`);
-      },
+/** The routes of the account page. */
+export const accountPages: RouteDeclarations<AccountPagesDependencies> = {
+  ...profileRoutes,
+  ...emailRoutes,
+  ...phoneRoutes,
+  ...securityRoutes,
+  ...addFactorRoutes,
+  ...sessionsRoutes,
+  ...applicationsRoutes,
+  ...linkRoutes,
+  ...confirmRoutes,
+  ...dataRoutes,
+  [`GET ${ACCOUNT}/callback/:client` as const]: {
+    ...PAGE,
+    handle: async (deps, ctx) => {
+      requirePage(deps);
+      const finished = await finishLogin(deps, ctx);
+      if (finished === undefined) return;
+      const { session, to, link, isFresh } = finished;
+      const isUnproved = isFresh && session.login.presence === 'unconfirmed';
+      if (link !== undefined && !isUnproved) return showSecond(deps, ctx, link, session);
+      await startAccountSession(deps, ctx, { ...session, link });
+      ctx.redirect(isUnproved ? `${CONFIRM}?to=${to}` : `${ACCOUNT}${to}`);
     },
   },
-  pages: [
-    'own/profile',
-    'own/email',
-    'own/security',
-    'own/passkey',
-    'own/sessions',
-    'own/applications',
-    'own/link',
-    'own/confirm',
-    'own/data',
-  ],
-});
+};
