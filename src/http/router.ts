@@ -500,12 +500,11 @@ interface RouteDescription {
 type SecurityScheme = 'client' | 'accessToken' | 'mfaToken' | 'device';
 
 /**
- * A route as a feature declares it. One with `admit` or `body` is made by {@link route}, or by a function that returns
- * what it made: otherwise its handler knows nothing of them.
+ * A route with the types that its parts share.
  * @template D the dependencies of its handler.
  * @template A what `admit` found. @template B the body as its schema parsed it.
  */
-export interface RouteDeclaration<D, A = unknown, B = unknown> extends RouteRules, RouteDescription {
+export interface TypedRoute<D, A = unknown, B = unknown> extends RouteRules, RouteDescription {
   /** The schema that the router checks the body against. The route's error shape words the errors. */
   body?: z.ZodType<B>;
   /**
@@ -518,13 +517,20 @@ export interface RouteDeclaration<D, A = unknown, B = unknown> extends RouteRule
   handle: (deps: D, ctx: Context, received: Received<A, B>) => Promise<unknown> | unknown;
 }
 
+declare const made: unique symbol;
+
+/** A route as a feature declares it. Only {@link route} makes one with `admit` or `body`, so that its handler is given them. */
+export type RouteDeclaration<D> =
+  | (TypedRoute<D> & { readonly [made]: true })
+  | (TypedRoute<D> & { admit?: never; body?: never });
+
 /** What a handler with types of its own needs beside it: they come from nowhere else. */
 type Sources<A, B> = (unknown extends A ? unknown : { admit: unknown }) & BodySource<B>;
 export type BodySource<B> = unknown extends B ? unknown : { body: unknown };
 
 /** Declares a route whose handler is given what `admit` found and the parsed body, each of its type. */
 export function route<D, A = unknown, B = unknown>(
-  declaration: RouteDeclaration<D, A, B> & Sources<NoInfer<A>, NoInfer<B>>,
+  declaration: TypedRoute<D, A, B> & Sources<NoInfer<A>, NoInfer<B>>,
 ): RouteDeclaration<D> {
   // The types are forgotten, because routes of many types are in one list. The router gives a handler nothing but
   // what the `admit` and `body` beside it made.

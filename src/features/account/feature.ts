@@ -3,7 +3,13 @@
 import type { Context } from 'koa';
 import { z } from 'zod';
 import { feature } from '../../engine/provider/feature.ts';
-import { type BodySource, type RouteDeclaration, type RouteDeclarations, route } from '../../http/router.ts';
+import {
+  type BodySource,
+  type RouteDeclaration,
+  type RouteDeclarations,
+  route,
+  type TypedRoute,
+} from '../../http/router.ts';
 import { DATABASE } from '../../records/connections.ts';
 import { passkeyOptions } from '../../records/database-options.ts';
 import type { Limits } from '../../records/limits.ts';
@@ -58,7 +64,7 @@ import { methodAnswer } from './views.ts';
 /** Declares a route of the API, whose handler is given the user. @param scope the scope that the access token must have. */
 function accountRoute<D extends CallerDependencies, B = unknown>(
   scope: AccountScope,
-  declared: Pick<RouteDeclaration<D, Actor, B>, 'summary' | 'query' | 'body' | 'answers' | 'handle'> &
+  declared: Pick<TypedRoute<D, Actor, B>, 'summary' | 'query' | 'body' | 'answers' | 'handle'> &
     BodySource<NoInfer<B>>,
 ): RouteDeclaration<D> {
   return route<D, Actor, B>({
