@@ -199,6 +199,17 @@ describe('the router', () => {
     }
   });
 
+  /** Sends a body whose end waits for a promise. */
+  const slowBody = (until: Promise<void>) =>
+    new ReadableStream<Uint8Array>({
+      start: async (controller) => {
+        controller.enqueue(new TextEncoder().encode('{"a":'));
+        await until;
+        controller.enqueue(new TextEncoder().encode('1}'));
+        controller.close();
+      },
+    });
+
   it('admits a request again after its body if that had not arrived before', async () => {
     let admitted = 0;
     const seen = Promise.withResolvers<void>();
@@ -215,16 +226,31 @@ describe('the router', () => {
         handle: echo('written'),
       },
     ]);
-    const body = new ReadableStream<Uint8Array>({
-      start: async (controller) => {
-        controller.enqueue(new TextEncoder().encode('{"a":'));
-        await seen.promise;
-        controller.enqueue(new TextEncoder().encode('1}'));
-        controller.close();
+    const answer = await ask('/', {
+      method: 'POST',
+      body: slowBody(seen.promise),
+      duplex: 'half',
+    } as RequestInit);
+    expect([answer.status, admitted]).to.deep.equal([401, 2]);
+  });
+
+  it('gives the handler what the last admission found, and nothing of the one before the body', async () => {
+    let admitted = 0;
+    const seen = Promise.withResolvers<void>();
+    const declared = route({
+      ...common,
+      admit: async () => {
+        admitted += 1;
+        seen.resolve();
+        return { session: admitted };
+      },
+      handle: (_deps: object, ctx, { admitted: found }) => {
+        ctx.body = found;
       },
     });
-    const answer = await ask('/', { method: 'POST', body, duplex: 'half' } as RequestInit);
-    expect([answer.status, admitted]).to.deep.equal([401, 2]);
+    const ask = await served(bindRoutes({ 'POST /': declared }, {}));
+    const init = { method: 'POST', body: slowBody(seen.promise), duplex: 'half' };
+    expect(await (await ask('/', init as RequestInit)).json()).to.deep.equal({ session: 2 });
   });
 
   it('admits a request once if its whole body arrives while it is admitted', async () => {
