@@ -40,18 +40,21 @@ import { createSigning } from '../capabilities/signing/signing.ts';
 import { clientCertificates } from '../capabilities/tls/client-certificates.ts';
 import { mtlsOrigin } from '../capabilities/tls/settings.ts';
 import type { CheckRequest } from '../engine/authorize/authorize.ts';
-import { publishedKeys } from '../engine/base/published-keys.ts';
+import { publishedKeys } from '../engine/base/own-tokens.ts';
 import type { CheckPossession } from '../engine/binding/proof-of-possession.ts';
 import { ownCallbacks } from '../engine/client/own-callbacks.ts';
 import type { Feature } from '../engine/provider/feature.ts';
 import type { Engine } from '../engine/provider/provider.ts';
-import { logoutTokens } from '../engine/session/logout-token.ts';
+import { logoutTokens } from '../engine/session/logout-channels.ts';
 import type { Sessions } from '../engine/session/sessions.ts';
-import { actorOfIdToken } from '../engine/token/actor-token.ts';
 import { apiTokenReader, callerTokenReader } from '../engine/token/api-tokens.ts';
 import type { RedeemOwnCode } from '../engine/token/own-codes.ts';
-import { subjectTokenReader } from '../engine/token/subject-tokens.ts';
-import { type ExchangeDependencies, tokenExchange } from '../engine/token/token-exchange.ts';
+import {
+  actorOfIdToken,
+  type ExchangeDependencies,
+  subjectTokenReader,
+  tokenExchange,
+} from '../engine/token/token-exchange.ts';
 import { accountAudience } from '../features/account/audience.ts';
 import { accountCallbacks } from '../features/account/page/callbacks.ts';
 import { customDatabases } from '../features/connections/database/custom.ts';

@@ -38,12 +38,12 @@ const WAITING = /^\/(?:u|authorize)\/([^/]+)/;
  * Returns the function that tells whether a request belongs to a login to the console, which begins at the tenant's own
  * authorization endpoint: an administrator who has locked out themselves has to log in to correct that.
  */
-function consoleLogin({ interactions }: Pick<Capabilities, 'interactions'>) {
+function consoleLogin({ waitingRequests }: Pick<Capabilities, 'waitingRequests'>) {
   return async (ctx: Context): Promise<boolean> => {
     if (ctx.path === '/authorize') return ctx.method === 'GET' && ctx.query.client_id === CONSOLE_CLIENT;
     const [, uid] = WAITING.exec(ctx.path) ?? [];
     if (uid === undefined) return false;
-    const waiting = await interactions.find(ctx, uid).catch(() => undefined);
+    const waiting = await waitingRequests.find(ctx, uid).catch(() => undefined);
     return waiting?.clientId === CONSOLE_CLIENT;
   };
 }

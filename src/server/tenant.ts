@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type Koa from 'koa';
 import { warnOfMissingPackages } from '../capabilities/actions/warn-of-packages.ts';
 import { trustedBy, trustedHeaders } from '../capabilities/tls/trusted-headers.ts';
-import { waitForEarlyProofs } from '../engine/binding/early-proofs.ts';
+import { waitForEarlyProofs } from '../engine/binding/dpop.ts';
 import { createEngine, type Engine } from '../engine/provider/provider.ts';
 import { createLogoutChannels } from '../engine/session/logout-channels.ts';
 import { PROBE_PATHS } from '../features/health.ts';

@@ -168,7 +168,7 @@ export interface Collection<T extends Stored> {
   /**
    * Returns the record with this id and the records that it names (`named` in collections.ts), all as of the same moment and in one
    * query. A named record may be missing when its id is too long for an index. Only engines whose database is another process (PostgreSQL) have this
-   * method.
+   * method. src/engine/base/commit.ts keeps the named records for the rest of the request, outside of any signature.
    */
   getWithNamed?(id: string): Promise<WithNamed<T> | undefined>;
   /**
@@ -227,7 +227,8 @@ export interface Store {
   revision(): number;
   /**
    * Makes several writes as one, in this order: all or none, in one commit. Not for collections of the configuration, each of which
-   * is a file of its own.
+   * is a file of its own. A store defers nothing itself, but src/engine/base/commit.ts does: it gathers the grants and access tokens
+   * that oidc-provider stores for a token response, outside of any signature, and writes them here in the end.
    * @throws as the single writes do.
    */
   batch(writes: readonly Write[]): Promise<void>;

@@ -4,8 +4,7 @@ import { createChallenges } from '../../src/capabilities/protection/challenges.t
 import { createEventBudget } from '../../src/capabilities/protection/event-budget.ts';
 import { createLoginTickets } from '../../src/capabilities/protection/login-tickets.ts';
 import { createSigning } from '../../src/capabilities/signing/signing.ts';
-import { createCommits } from '../../src/engine/base/commit.ts';
-import { createReadAhead } from '../../src/engine/base/read-ahead.ts';
+import { createCommits, createReadAhead } from '../../src/engine/base/commit.ts';
 import { createAdapter } from '../../src/engine/provider/adapter.ts';
 import { createEngine } from '../../src/engine/provider/provider.ts';
 import {

@@ -1,17 +1,16 @@
 // `audience` on the wire is a resource indicator (RFC 8707) in the engine. API identifiers may be any string, resource
 // indicators must be URIs: each identifier is encoded as a URN.
-
 import { type Client, errors, type KoaContextWithOIDC, type ResourceServer } from 'oidc-provider';
 import type { ResourceServer as Api } from '../../records/collections.ts';
 import type { Config } from '../../tenant/config.ts';
+import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
 import { OIDC_SCOPES, toAudience, toResource } from '../base/requested-audience.ts';
 import { applicationSettings } from '../client/applications.ts';
 import { tokenAlgorithm } from '../client/compliance.ts';
 import { accessTokenEncryption } from '../client/encryption.ts';
-import type { MachineOrganizations } from './machine-organizations.ts';
+import type { MachineOrganizations } from './organizations.ts';
 import { type Organizations, organizationOf } from './organizations.ts';
-import { permittedScopes } from './permitted-scopes.ts';
 
 interface ResourceIndicators {
   defaultResource(
@@ -159,4 +158,29 @@ async function clientScope(
   }
   if (requested === undefined && params !== undefined) params.scope = allowed.join(' ');
   return [...allowed];
+}
+
+// Decides which scopes of an API a user may have.
+
+interface PermittedDependencies {
+  users: Pick<Users, 'permissionsAt'>;
+  organizations: Pick<Organizations, 'rolesOf'>;
+}
+
+/**
+ * Returns the scopes of an API that a user may have. With `enforce_policies` each needs a permission of the same
+ * name, the user's own or that of a role; roles within the organization of the tokens count, too.
+ */
+export async function permittedScopes(
+  { users, organizations }: PermittedDependencies,
+  api: Api,
+  user: User | undefined,
+  organization: string | undefined,
+): Promise<string[]> {
+  const all = api.scopes.map(({ value }) => value);
+  if (!api.enforce_policies) return all;
+  if (user === undefined) return [];
+  const roles = await organizations.rolesOf(organization, user.id);
+  const permissions = await users.permissionsAt(user, api.identifier, roles);
+  return all.filter((scope) => permissions.includes(scope));
 }

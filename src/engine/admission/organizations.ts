@@ -1,9 +1,10 @@
 // Logging in as a member of an organization. SDKs take `org_id` in a token for proof of membership, so it comes from a
 // membership that was read when the token was made, never from what a request says.
 
+import type { IncomingMessage } from 'node:http';
 import { errors, type KoaContextWithOIDC } from 'oidc-provider';
 import { AuthError } from '../../http/errors.ts';
-import type { Organization } from '../../records/collections.ts';
+import type { ClientGrant, Organization } from '../../records/collections.ts';
 import { isSameEmail } from '../../records/email.ts';
 import {
   enabledConnectionsOf,
@@ -19,7 +20,12 @@ import type { Events } from '../../tenant/events.ts';
 import { MetadataTooLarge } from '../../users/changes.ts';
 import type { Login } from '../../users/login.ts';
 import type { Users } from '../../users/users.ts';
-import { allowsOrganizationNames, checkOrganization } from './organization-parameter.ts';
+import {
+  allowsOrganizationNames,
+  checkOrganization,
+  findOrganization,
+  ORGANIZATION_REQUIRED,
+} from './organization-parameter.ts';
 
 const NO_INVITATION = 'invitation not found or already used';
 
@@ -56,7 +62,6 @@ export interface Organizations {
   isMember(organization: string, userId: string, connection?: string): Promise<boolean>;
   /** A member's roles within an organization; empty for anyone else, and without an organization. */
   rolesOf(organization: string | undefined, userId: string): Promise<readonly string[]>;
-  /** Returns the claims of tokens for an organization. */
   claims(organization: string | undefined): Promise<{ org_id?: string; org_name?: string }>;
   /** Returns the organizations of a user that a login with a connection may be for, sorted by name. */
   choices(userId: string, connection: string): Promise<Organization[]>;
@@ -81,7 +86,6 @@ interface OrganizationsDependencies {
   events: Pick<Events, 'record'>;
 }
 
-/** Makes the organizations of a tenant. */
 export function createOrganizations(deps: OrganizationsDependencies): Organizations {
   const { config, store } = deps;
   const memberships = store.collection('memberships');
@@ -260,4 +264,52 @@ export function organizationOf(ctx: KoaContextWithOIDC | undefined): string | un
 /** Returns the organization that a session was last used for. */
 export function organizationOfSession(session: object): string | undefined {
   return (session as { organization?: string }).organization;
+}
+
+// `organization` with client_credentials, where the client grant allows it.
+
+/** The organizations of client_credentials requests. */
+export interface MachineOrganizations {
+  /** Remembers the `organization` that a request sent, because the engine would drop it. */
+  remember(req: IncomingMessage, idOrName: string): void;
+  /**
+   * Checks whether a client grant may be used for the organization of a request.
+   * @throws errors.InvalidRequest when there is no such organization, or one is required; errors.AccessDenied when
+   *   the grant may not be used for it.
+   */
+  check(req: IncomingMessage, grant: ClientGrant, clientId: string): Promise<void>;
+  /** Returns the id of the organization that a request was checked for. */
+  of(req: IncomingMessage | undefined): string | undefined;
+}
+
+export function machineOrganizations(config: Config): MachineOrganizations {
+  const requested = new WeakMap<IncomingMessage, string>();
+  const checked = new WeakMap<IncomingMessage, string>();
+  return {
+    remember: (req, idOrName) => void requested.set(req, idOrName),
+    check: async (req, grant, clientId) => {
+      const usage = grant.organization_usage ?? 'deny';
+      // A grant that allows no organizations is for none, whatever the application's default organization is.
+      const client = usage === 'deny' ? undefined : await config.client(clientId);
+      const idOrName = requested.get(req) ?? client?.default_organization?.organization_id;
+      if (idOrName === undefined) {
+        if (usage === 'require') throw new errors.InvalidRequest(ORGANIZATION_REQUIRED);
+        return;
+      }
+      const found = await findOrganization(config, idOrName);
+      if (usage === 'deny' || !mayUse(found, grant)) {
+        throw new errors.AccessDenied(
+          `Client is not authorized to access "${grant.audience}" for the ${found.id} organization`,
+        );
+      }
+      checked.set(req, found.id);
+    },
+    of: (req) => (req === undefined ? undefined : checked.get(req)),
+  };
+}
+
+/** Whether a client grant may be used for an organization: for any, or because the organization has it. */
+function mayUse({ client_grants }: Organization, grant: ClientGrant): boolean {
+  if (grant.allow_any_organization === true) return true;
+  return Array.isArray(client_grants) && client_grants.includes(grant.id);
 }

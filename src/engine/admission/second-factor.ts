@@ -6,6 +6,7 @@ import type { AuthError } from '../../http/errors.ts';
 import type { Login } from '../../users/login.ts';
 import type { User } from '../../users/user.ts';
 import type { AuthorizationDetail } from '../base/authorization-details.ts';
+import { requestedAudience } from '../base/requested-audience.ts';
 
 /**
  * A token request that a later one completes: one that was refused for lack of a second factor, that waited for its
@@ -67,7 +68,6 @@ export interface SecondFactor {
   availabilityOf(user: User, factors: RequiredFactors, amr: readonly string[]): Promise<FactorAvailability>;
   /** Whether the user has chosen to skip the second factor in this browser. */
   isRemembered(ctx: Context, login: AuthenticatedLogin): Promise<boolean>;
-  /** Whether the methods of a login include one of these factors. */
   includesFactor(factors: RequiredFactors, amr: readonly string[]): boolean;
   /**
    * Starts a challenge for one of these factors outside a login. It can be answered once, in this browser.
@@ -75,7 +75,6 @@ export interface SecondFactor {
    *   given.
    */
   challenge(ctx: Context, challenge: FactorChallenge): Promise<string>;
-  /** Returns the types of the second factors that a user has enrolled. */
   enrolledFactors(user: User): Promise<{ type: string }[]>;
   /** Returns the claims that access tokens for this API have in addition to those of all APIs. */
   tokenClaims(audience: string, login: TokenLogin): Promise<Record<string, unknown>>;
@@ -147,4 +146,35 @@ export interface LoginRequirements {
   user?: User;
   /** The request, for the browser's cookies and address. */
   ctx: Context;
+}
+
+// Reads from an authorization request what it demands of the login.
+
+/**
+ * Returns the connection, the organization, the context classes and the API that an authorization request asks for.
+ * `acr` in the `claims` parameter means the same as `acr_values` (OIDC Core §5.5.1.1).
+ * @param params the engine's, already checked.
+ */
+export function loginRequirements(
+  params: Readonly<Record<string, unknown>> | undefined,
+): Pick<LoginRequirements, 'connection' | 'organization' | 'invitation' | 'acrValues' | 'audience'> {
+  const { acr_values: acrValues, claims, connection, organization, invitation } = params ?? {};
+  return {
+    connection: named(connection),
+    organization: named(organization),
+    invitation: named(invitation),
+    acrValues: [...String(acrValues ?? '').split(' '), ...acrClaims(claims)].filter(Boolean),
+    audience: requestedAudience(params),
+  };
+}
+
+const named = (value: unknown) => (typeof value === 'string' && value !== '' ? value : undefined);
+
+function acrClaims(claims: unknown): string[] {
+  if (typeof claims !== 'string' || claims === '') return [];
+  const { id_token } = JSON.parse(claims) as {
+    id_token?: { acr?: { value?: unknown; values?: unknown } | null };
+  };
+  const { value, values } = id_token?.acr ?? {};
+  return [value, ...(Array.isArray(values) ? values : [])].filter((one) => typeof one === 'string');
 }

@@ -11,16 +11,20 @@ import { AuthError } from '../../http/errors.ts';
 import type { Random } from '../../runtime/secrets.ts';
 import { sha256 } from '../../runtime/secrets.ts';
 import type { EnterEngine } from '../base/entrance.ts';
-import { checkRequestSize } from '../base/request-size.ts';
 import { unsettledLogin } from '../login/browser-login.ts';
-import { withVisitor } from '../session/anonymous-transfer.ts';
+import { withVisitor } from '../session/anonymous-sessions.ts';
 import type { Sessions } from '../session/sessions.ts';
 import type { GrantStorage } from '../token/grants.ts';
 import { normalizeRequest } from './authorization-parameters.ts';
-import { browserSecretOf, unbindBrowser } from './interaction-browser.ts';
-import { type Interactions, requestExpired, type WaitingRequest } from './pending-interaction.ts';
-import { type RequestReader, refusedRequest } from './received-request.ts';
+import { checkRequestSize, type RequestReader, refusedRequest } from './received-request.ts';
 import { type RestartDependencies, restartedRequest } from './restarted-request.ts';
+import {
+  browserSecretOf,
+  requestExpired,
+  unbindBrowser,
+  type WaitingRequest,
+  type WaitingRequests,
+} from './waiting-requests.ts';
 
 export interface AuthorizationEndpoint {
   /** `GET` and `POST /authorize`: a new request. */
@@ -51,7 +55,7 @@ type Refusal = Pick<AuthError, 'error' | 'error_description'>;
 interface AuthorizationDependencies extends ResumeDependencies, RestartDependencies {
   challenges: Pick<Challenges, 'issueTicket' | 'spendTicket'>;
   directRedirect: DirectRedirect;
-  interactions: Pick<Interactions, 'findByLocation'>;
+  waitingRequests: Pick<WaitingRequests, 'findByLocation'>;
   checkRequest: CheckRequest;
   enter: EnterEngine;
   grantStorage: GrantStorage;
@@ -69,7 +73,7 @@ export function authorizationEndpoint({
   enter,
   grantStorage,
   browsers,
-  interactions,
+  waitingRequests,
   directRedirect,
   ownParameters,
   requestReader,
@@ -104,7 +108,7 @@ export function authorizationEndpoint({
       // Last, so that a request that is refused leaves the one that waits.
       await restarted?.replace();
       await answer(ctx);
-      const waiting = await interactions.findByLocation(ctx, ctx.response.get('Location'));
+      const waiting = await waitingRequests.findByLocation(ctx, ctx.response.get('Location'));
       const providerUrl = waiting && (await directRedirect(ctx, waiting));
       if (providerUrl !== undefined) ctx.redirect(providerUrl);
     },

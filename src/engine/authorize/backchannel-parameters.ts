@@ -6,7 +6,7 @@ import type { Clock } from '../../runtime/clock.ts';
 import type { Store } from '../../store/contract.ts';
 import { OBJECT_REUSED, recordObjectUse } from '../base/request-replay.ts';
 import { backchannelFault } from '../client/compliance.ts';
-import { readBackchannelObject } from './request-object.ts';
+import { readBackchannelObject } from './received-request.ts';
 
 export interface BackchannelParameters {
   issuer: string;

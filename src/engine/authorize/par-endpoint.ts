@@ -9,16 +9,15 @@ import { AuthError, oauthShape } from '../../http/errors.ts';
 import { authenticationMethod } from '../../records/client-authentication.ts';
 import type { Store } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';
-import type { ReadBasic } from '../base/basic-credentials.ts';
-import type { EnterEngine } from '../base/entrance.ts';
+import type { EnterEngine, ReadBasic } from '../base/entrance.ts';
+import { setParsedBody } from '../base/entrance.ts';
 import { type EngineFailures, vendorError } from '../base/failures.ts';
-import { setParsedBody } from '../base/parsed-body.ts';
 import { OBJECT_REUSED, recordObjectUse } from '../base/request-replay.ts';
-import { checkRequestSize } from '../base/request-size.ts';
 import { normalizeRequest } from './authorization-parameters.ts';
 import type { CheckRequest } from './authorize.ts';
 import type { PushedRequests } from './pushed-requests.ts';
 import type { RequestReader } from './received-request.ts';
+import { checkRequestSize } from './received-request.ts';
 
 /** How long a request waits for its browser, seconds, unless the application sets another time. */
 const DEFAULT_LIFETIME_SECONDS = 30;
@@ -42,12 +41,10 @@ interface ParDependencies {
 /** `POST /oauth/par`. */
 export type PushRequest = (ctx: Context) => Promise<void>;
 
-/** Whether the tenant accepts pushed requests. */
 export function acceptsPushedRequests(config: Pick<Config, 'settings'>): boolean {
   return config.settings().tenant.pushed_authorization_requests_supported !== false;
 }
 
-/** Makes the endpoint. */
 export function parEndpoint({
   config,
   store,

@@ -32,7 +32,6 @@ interface StoredRequest {
 /** A browser that sends a `request_uri`. */
 interface ClaimingBrowser {
   clientId: string;
-  /** Whether the browser has the secret with this hash. */
   hasSecret(hash: string): boolean;
   /** The hash of the secret that the browser gets now. */
   browser: string;
@@ -65,12 +64,10 @@ export interface PushedRequests {
   use(ctx: KoaContextWithOIDC): Promise<void>;
 }
 
-/** Whether a `request_uri` is that of a pushed request. */
 export function isPushedUri(uri: unknown): uri is string {
   return typeof uri === 'string' && uri.startsWith(URN);
 }
 
-/** Makes the pushed requests of a store. */
 export function pushedRequests({
   store,
   clock,

@@ -14,15 +14,13 @@ import {
   readExtensions,
   sentExtensions,
 } from '../base/request-extensions.ts';
-import { browserSecretOf, unbindBrowser } from './interaction-browser.ts';
-import { requestExpired } from './pending-interaction.ts';
 import type { PushedRequests } from './pushed-requests.ts';
+import { browserSecretOf, requestExpired, unbindBrowser } from './waiting-requests.ts';
 
 /** The prefix of such a state; reserved. */
 const PREFIX = 'gatehouse.waiting.';
 const UID = /^[\w-]{43}$/;
 
-/** Returns the state that names a waiting request. */
 export function waitingState(uid: string): string {
   return PREFIX + uid;
 }
@@ -43,7 +41,6 @@ export interface RestartDependencies {
   pushedRequests: Pick<PushedRequests, 'rebind'>;
 }
 
-/** A request that is restarted. */
 interface RestartedRequest {
   /** The request to process, normalized. It contains only what its application has sent. */
   query: ParsedUrlQuery;

@@ -2,14 +2,12 @@
 // a page.
 import { errors, type KoaContextWithOIDC } from 'oidc-provider';
 import type { LoginTickets } from '../../capabilities/protection/login-tickets.ts';
-import { loginRequirements } from '../admission/login-requirements.ts';
-import type { SecondFactor } from '../admission/second-factor.ts';
-import { transferOf } from '../admission/transferred-session.ts';
+import { transferOf } from '../admission/exchange-context.ts';
+import { loginRequirements, type SecondFactor } from '../admission/second-factor.ts';
 import { readExtensions } from '../base/request-extensions.ts';
 import { loginAnswer, throwRefusal } from '../login/browser-login.ts';
 import type { Settlement } from '../login/settle.ts';
-import type { TransferredSessions } from '../session/session-transfer-checks.ts';
-import type { TransferRedemption } from '../session/session-transfer-redemption.ts';
+import type { TransferRedemption, TransferredSessions } from '../session/session-transfer.ts';
 import type { Sessions } from '../session/sessions.ts';
 
 interface SilentLoginDependencies {

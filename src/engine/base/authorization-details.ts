@@ -103,7 +103,6 @@ function hasType(api: Api | undefined, type: string): boolean {
   return api?.authorization_details?.some((one) => one.type === type) === true;
 }
 
-/** Returns the engine's configuration of rich authorization requests. */
 export function richAuthorizationRequests(config: Config) {
   return {
     enabled: true,

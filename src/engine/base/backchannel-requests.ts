@@ -18,7 +18,6 @@ const PAUSE = BACKCHANNEL_INTERVAL * 1000 - 500;
 /** The most open requests of a user. A further one ends the oldest. */
 const MAX_WAITING = 5;
 
-/** A request of an application. */
 interface BackchannelRequest {
   clientId: string;
   scope: string;
@@ -118,7 +117,6 @@ export function endBackchannelRequests(
   );
 }
 
-/** The result of a poll. */
 export type BackchannelPollResult =
   | { is: 'pending' | 'too-fast' | 'rejected' | 'unknown' }
   | { is: 'approved'; request: BackchannelRequest; login: Login; isRecorded: boolean };

@@ -11,7 +11,50 @@ import instance from 'oidc-provider/lib/helpers/weak_cache.js';
 import clientAuthentication from 'oidc-provider/lib/shared/client_auth.js';
 import { withParameters } from '../../http/body.ts';
 import type { DetailTypes } from './authorization-details.ts';
-import { withPlainContexts } from './request-context.ts';
+
+type ContextMiddleware = (ctx: KoaContextWithOIDC, next: () => Promise<void>) => unknown;
+
+type Register = (this: object, name: string, path: string, ...middleware: ContextMiddleware[]) => unknown;
+
+/** The engine's router class. */
+interface RouterClass {
+  prototype: Record<(typeof METHODS)[number], Register>;
+}
+
+const METHODS = ['get', 'post', 'put', 'delete', 'options'] as const;
+
+/**
+ * Makes a provider that keeps the context as a plain member of the request. The engine defines a getter on each
+ * request. V8 then allocates the request and all that it references among its old objects, which only a full
+ * garbage collection frees.
+ * @param inner the engine's router class, which is restored when the provider is made, and its storage of contexts.
+ * @param make makes the provider.
+ */
+function withPlainContexts<P extends { OIDCContext: new (ctx: KoaContextWithOIDC) => object }>(
+  inner: { router: RouterClass; storage: { run<T>(ctx: object, work: () => T): T } },
+  make: () => P,
+): P {
+  let provider: P | undefined;
+  const ensure: ContextMiddleware = (ctx, next) => {
+    if (provider === undefined) throw new Error('a request came before the engine was made');
+    Object.assign(ctx, { oidc: new provider.OIDCContext(ctx) });
+    return inner.storage.run(ctx, next);
+  };
+  const { prototype } = inner.router;
+  const before = METHODS.map((method) => ({ method, register: prototype[method] }));
+  for (const { method, register } of before) {
+    prototype[method] = function registered(this: object, name, path, first, ...others) {
+      if (first?.name !== 'ensureOIDC') throw new Error('the engine makes its contexts in another way');
+      return register.call(this, name, path, ensure, ...others);
+    };
+  }
+  try {
+    provider = make();
+    return provider;
+  } finally {
+    for (const { method, register } of before) prototype[method] = register;
+  }
+}
 
 /** The engine's interface for nonces. */
 export interface Nonces {
@@ -32,7 +75,7 @@ type EngineMiddleware = (ctx: KoaContextWithOIDC, next: () => Promise<void>) => 
 export const engineClientAuthentication: readonly EngineMiddleware[] = clientAuthentication;
 
 /**
- * Makes a provider whose requests have their context as a plain member (request-context.ts). Imported because the
+ * Makes a provider whose requests have their context as a plain member ({@link withPlainContexts}). Imported because the
  * engine has no setting for it.
  */
 export const makeProvider = (...args: ConstructorParameters<typeof Provider>): Provider =>

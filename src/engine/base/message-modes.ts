@@ -19,7 +19,6 @@ const CLOSE_DELAY_MS = 2_000;
 export const POPUP_MODE = 'popup';
 
 interface MessageMode {
-  /** Builds the message. */
   message(response: object): unknown;
   /** The target window, as a script expression. */
   target: string;

@@ -1,9 +1,20 @@
 // Verifies the JWT access tokens (RFC 9068) that this server has signed.
-import { type JWTPayload, errors as joseErrors } from 'jose';
+
+import { createHash } from 'node:crypto';
+import {
+  createLocalJWKSet,
+  type JSONWebKeySet,
+  type JWTPayload,
+  type JWTVerifyGetKey,
+  errors as joseErrors,
+} from 'jose';
 import { verifyJwt } from '../../capabilities/signing/verify-jwt.ts';
 import { SIGNING_ALGS } from '../../records/signing-algs.ts';
 import type { Clock } from '../../runtime/clock.ts';
-import type { PublishedKeys } from './published-keys.ts';
+import { type Config, derived } from '../../tenant/config.ts';
+import type { SigningKey } from '../../tenant/snapshot.ts';
+import type { User } from '../../users/user.ts';
+import type { Users } from '../../users/users.ts';
 
 export interface TokenVerification {
   issuer: string;
@@ -75,4 +86,100 @@ export async function readOwnToken(
     if (thrown instanceof joseErrors.JOSEError) return undefined;
     throw thrown;
   }
+}
+
+// Decides whether a token of ours has ended before it expires. Wherever this server accepts one that it does not
+// store, this is asked. docs/decisions.md has the table of what ends which token.
+
+export interface EndedTokenDependencies {
+  users: Pick<Users, 'credentialVersion'>;
+  /** @see Sessions.isOpen */
+  isOpen(sid: string): Promise<boolean>;
+}
+
+/** Whether a token names its login: access tokens for our own APIs do ({@link SecondFactor.tokenClaims}). */
+export function namesLogin({ factors_changed: factors }: JWTPayload): boolean {
+  return typeof factors === 'string';
+}
+
+/** Returns the session of a token that names its login; undefined without a session. */
+export function sessionOfToken(claims: JWTPayload): string | undefined {
+  return namesLogin(claims) && typeof claims.sid === 'string' ? claims.sid : undefined;
+}
+
+/** The claim with the time of issue in epoch milliseconds. Only tokens that need it have it (`preciseIssue`). */
+export const ISSUED_AT_MS = 'iat_ms';
+
+/** Returns when older tokens of a user were ended, epoch milliseconds: by a new password, and with all their access. */
+export function endsOf({ last_password_reset: reset, access_ended_at: ended }: User): number[] {
+  return [reset, ended].flatMap((at) => (at === undefined ? [] : Date.parse(at)));
+}
+
+/**
+ * Whether a token was issued before older ones were ended. One that tells only the second counts as issued when the
+ * second began.
+ */
+export function isBeforeEnd(user: User, { iat, [ISSUED_AT_MS]: precise }: JWTPayload): boolean {
+  const issuedAt = typeof precise === 'number' ? precise : Number(iat) * 1000;
+  return endsOf(user).some((at) => issuedAt < at);
+}
+
+/**
+ * Whether a token has ended although it has not expired. It was verified, and its user is the one given, whose admission is
+ * the caller's to check.
+ */
+export async function isTokenEnded(
+  { users, isOpen }: EndedTokenDependencies,
+  user: User,
+  claims: JWTPayload,
+): Promise<boolean> {
+  if (isBeforeEnd(user, claims)) return true;
+  if (!namesLogin(claims)) return false;
+  const sid = sessionOfToken(claims);
+  const [version, isSessionOpen] = await Promise.all([
+    users.credentialVersion(user.id),
+    sid === undefined || isOpen(sid),
+  ]);
+  return version !== claims.credential_version || !isSessionOpen;
+}
+
+// The public signing keys: the key set, and verification of our own tokens. Imported once per key set.
+
+export interface PublishedKeys {
+  /** The public key set, as `/.well-known/jwks.json` gives it (RFC 7517). */
+  keySet(): JSONWebKeySet;
+  /** Finds the key of one of our tokens: current, next or previous. */
+  find: JWTVerifyGetKey;
+}
+
+/** Makes the published keys of a tenant, which are always up to date. */
+export function publishedKeys(config: Config): PublishedKeys {
+  const keySet = derived(config.signingKeys, publicKeySet);
+  const finder = derived(keySet, createLocalJWKSet);
+  return { keySet, find: (header, token) => finder()(header, token) };
+}
+
+function publicKeySet(keys: readonly SigningKey[]): JSONWebKeySet {
+  const all = keys.map(({ id, jwk, x5c }) => ({
+    kty: jwk.kty,
+    use: 'sig',
+    // Verifiers, including ours, use a key only for its own algorithm (RFC 8725 §3.1).
+    alg: jwk.alg,
+    kid: id,
+    ...publicMembers(jwk),
+    x5c,
+    x5t: thumbprint(x5c[0] ?? ''),
+  }));
+  return { keys: all } as JSONWebKeySet;
+}
+
+/** Returns the public members of a key (RFC 7518 §6.2.1 and §6.3.1, RFC 8037 §2). */
+function publicMembers({ kty, n, e, crv, x, y }: SigningKey['jwk']): object {
+  if (kty === 'RSA') return { n, e };
+  return kty === 'EC' ? { crv, x, y } : { crv, x };
+}
+
+/** Returns the SHA-1 of a certificate, base64url, as RFC 7515 §4.1.7 defines `x5t`. */
+function thumbprint(certificate: string): string {
+  return createHash('sha1').update(Buffer.from(certificate, 'base64')).digest('base64url');
 }

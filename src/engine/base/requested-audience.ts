@@ -12,7 +12,6 @@ export function isOidcScope(scope: string): boolean {
 
 const PREFIX = 'urn:gatehouse:api:';
 
-/** Returns the resource indicator of an API identifier. */
 export function toResource(audience: string): string {
   return PREFIX + encodeURIComponent(audience);
 }

@@ -4,15 +4,18 @@ import {
   type AccessToken,
   type Client,
   type ClientCredentials,
+  type Configuration,
   errors,
   type KoaContextWithOIDC,
   type RefreshToken,
 } from 'oidc-provider';
 import type { ClientCertificates } from '../../capabilities/tls/client-certificates.ts';
 import type { ResourceServer } from '../../records/collections.ts';
+import { isSameName, subjectOf } from '../../records/distinguished-name.ts';
+import { isSameSecret } from '../../runtime/secrets.ts';
 import type { Config } from '../../tenant/config.ts';
 import { toAudience } from '../base/requested-audience.ts';
-import { applicationSettings } from '../client/applications.ts';
+import { applicationSettings, type CertificateRules } from '../client/applications.ts';
 import { type Confirmation, refuseUnbound, thumbprintOf } from './proof-of-possession.ts';
 
 /** Binds an access token that is about to be stored. */
@@ -101,4 +104,47 @@ async function apiOf(
   resource: string | undefined,
 ): Promise<ResourceServer | undefined> {
   return resource === undefined ? undefined : config.resourceServer(toAudience(resource));
+}
+
+// Mutual TLS (RFC 8705): clients that authenticate by their certificate, and the settings that the engine needs for it.
+
+/** The engine's `features.mTLS`. */
+export function mutualTls({
+  certificates,
+}: {
+  certificates: Pick<ClientCertificates, 'of'>;
+}): NonNullable<NonNullable<Configuration['features']>['mTLS']> {
+  const presented = (ctx: KoaContextWithOIDC) => {
+    const found = certificates.of(ctx.req);
+    if (found !== undefined && 'fault' in found) throw certificateRefusal(found.fault);
+    return found;
+  };
+  return {
+    enabled: true,
+    certificateBoundAccessTokens: true,
+    selfSignedTlsClientAuth: true,
+    tlsClientAuth: true,
+    getCertificate: (ctx) => presented(ctx)?.certificate,
+    certificateAuthorized: (ctx) =>
+      rulesOf(ctx)?.is === 'registered' || presented(ctx)?.isCaVerified === true,
+    certificateSubjectMatches: (ctx) => {
+      const certificate = presented(ctx)?.certificate;
+      const rules = rulesOf(ctx);
+      return certificate !== undefined && rules !== undefined && isAllowed(rules, certificate);
+    },
+  };
+}
+
+function rulesOf(ctx: KoaContextWithOIDC): CertificateRules | undefined {
+  const { client } = ctx.oidc;
+  return client === undefined ? undefined : applicationSettings(client).certificates;
+}
+
+function isAllowed(rules: CertificateRules, { raw }: X509Certificate): boolean {
+  if (rules.is === 'registered') {
+    const thumbprint = thumbprintOf(raw);
+    return rules.thumbprints.filter((one) => isSameSecret(one, thumbprint)).length > 0;
+  }
+  const subject = subjectOf(raw);
+  return rules.subjects.some((one) => isSameName(one, subject));
 }

@@ -1,16 +1,16 @@
 // DPoP (RFC 9449): the engine's verification of proofs, for its endpoints and for ours.
-import type { Context } from 'koa';
+
+import { setTimeout as wait } from 'node:timers/promises';
+import type { Context, Middleware } from 'koa';
 import type Provider from 'oidc-provider';
 import { type Configuration, errors, type KoaContextWithOIDC } from 'oidc-provider';
-import { jwtHeader } from '../../capabilities/signing/verify-jwt.ts';
+import { jwtHeader, unverifiedClaims } from '../../capabilities/signing/verify-jwt.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Random } from '../../runtime/secrets.ts';
 import type { Store } from '../../store/contract.ts';
 import { sharedSecret } from '../../store/shared-secret.ts';
 import type { Config } from '../../tenant/config.ts';
 import { engineDpop, type Nonces } from '../base/internals.ts';
-import { dateInProof } from './early-proofs.ts';
-import { urlAtProofOrigin } from './proof-origin.ts';
 import { steadyNonces, type UsedProofs, usedProofs } from './used-proofs.ts';
 
 /** Asymmetric algorithms, without those that FAPI 2.0 Security Profile §5.4.1 forbids. */
@@ -36,7 +36,6 @@ export interface ProofState {
 
 const NONCES = 'dpop-nonces';
 
-/** Loads the state of DPoP at the start. */
 export async function loadProofState(deps: {
   store: Store;
   random: Random;
@@ -50,7 +49,6 @@ export async function loadProofState(deps: {
   return { usedProofs: used, nonceSecret, nonces: steadyNonces(nonceSecret, deps.clock) };
 }
 
-/** Returns the engine's configuration of DPoP. */
 export function dpopFeature(
   { config }: { config: Config },
   { nonceSecret, usedProofs: used }: ProofState,
@@ -100,7 +98,6 @@ export interface DpopProofs {
   recordUse(proof: DpopProof, clientId: string): Promise<void>;
 }
 
-/** The origins that the tenant is served at. */
 interface ServedOrigins {
   /** Our public origin. */
   baseUrl: string;
@@ -137,4 +134,73 @@ function engineContext(
   const address = urlAtProofOrigin(ctx, config.customOrigins(), `${baseUrl}${path}`);
   const oidc = { provider, route: 'ours', urlFor: () => address };
   return Object.create(ctx, { oidc: { value: oidc } }) as KoaContextWithOIDC;
+}
+
+// DPoP proofs whose `nbf` is a few seconds ahead. FAPI 2.0 Security Profile §5.3.2.1 requires them to be accepted,
+// because clocks differ. The engine rejects them and has no setting for it, so such a request waits until its `nbf`
+// before anything of it is checked.
+
+/** How far ahead `nbf` may be, milliseconds. */
+const MAX_AHEAD_MS = 10_000;
+
+/**
+ * The most requests that wait at once, because anybody can make such a proof. Further ones do not wait, and the
+ * engine rejects them.
+ */
+const MAX_WAITING = 100;
+
+/** Added because a timer may fire a moment before the clock reaches its time, milliseconds. */
+const TIMER_SLACK_MS = 20;
+
+/** Returns a date in the proof of a request without verifying it, epoch seconds; NaN when there is none. */
+function dateInProof(ctx: Pick<Context, 'get'>, name: 'iat' | 'nbf'): number {
+  try {
+    return Number(unverifiedClaims(ctx.get('DPoP'))[name]);
+  } catch {
+    return Number.NaN;
+  }
+}
+
+/** Makes a middleware that lets requests with such a proof wait. @param most how many wait at once. */
+export function waitForEarlyProofs(
+  { wallClock }: { wallClock: Clock },
+  most: number = MAX_WAITING,
+): Middleware {
+  let waiting = 0;
+  return async (ctx, next) => {
+    const left = ctx.get('DPoP') === '' ? 0 : dateInProof(ctx, 'nbf') * 1000 - wallClock();
+    if (left > 0 && left <= MAX_AHEAD_MS && waiting < most) {
+      waiting += 1;
+      await wait(left + TIMER_SLACK_MS);
+      waiting -= 1;
+    }
+    await next();
+  };
+}
+
+// Finds the origin that a DPoP proof was made for (RFC 9449 §4.3). A tenant is served at its own origin and,
+// through reverse proxies, at those of its custom domains. A proxy need not say which of them a request came to.
+
+/**
+ * Returns the URL that `htu` of a request's proof has to match: at the custom origin that the proof names, if it
+ * names one, and otherwise ours.
+ * @param address the URL of the endpoint at our own origin.
+ */
+export function urlAtProofOrigin(ctx: Context, customOrigins: readonly string[], address: string): string {
+  const proof = customOrigins.length === 0 ? '' : ctx.get('DPoP');
+  if (proof === '') return address;
+  const proofOrigin = customOrigins.find((origin) => origin === originOf(proof));
+  return proofOrigin === undefined ? address : `${proofOrigin}${new URL(address).pathname}`;
+}
+
+/**
+ * Reads the origin of `htu` without verifying the proof; the engine then verifies the proof against the resulting
+ * URL.
+ */
+function originOf(proof: string): string | undefined {
+  try {
+    return URL.parse(String(unverifiedClaims(proof).htu))?.origin;
+  } catch {
+    return undefined;
+  }
 }

@@ -30,7 +30,6 @@ export interface Confirmation {
   jkt?: string | undefined;
 }
 
-/** The key and the client of an access token. */
 export interface BoundToken {
   /** Undefined for a bearer token. */
   cnf: Confirmation | undefined;

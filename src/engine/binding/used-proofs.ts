@@ -52,7 +52,6 @@ interface UsedProofsDependencies {
   most?: number;
 }
 
-/** Makes the record of one tenant's used proofs. */
 export async function usedProofs(deps: UsedProofsDependencies): Promise<UsedProofs> {
   const { store, clock, wallClock } = deps;
   const stored = await store.collection('artifacts').get(UNTIL_KEY);
@@ -165,9 +164,7 @@ export function steadyNonces(secret: Buffer, clock: Clock): Nonces {
 interface RecentKeys {
   /** @param now seconds, never less than before. */
   has(key: string, now: number): boolean;
-  /** Remembers a key from now on. */
   add(key: string, now: number): void;
-  /** The number of remembered keys. */
   size(): number;
   keys(): Iterable<string>;
 }

@@ -1,17 +1,37 @@
 // The claims that each scope gives (OpenID Connect Core §5.4; docs/claims.md), and the engine's account.
-
-import { type Account, errors, type FindAccount, type KoaContextWithOIDC } from 'oidc-provider';
-import { PROFILE_CLAIMS } from '../../records/users.ts';
+import {
+  type AccessToken,
+  type Account,
+  type ClientCredentials,
+  errors,
+  type FindAccount,
+  type KoaContextWithOIDC,
+} from 'oidc-provider';
+import type { AuthenticationClasses } from '../../records/authentication-classes.ts';
+import type { CustomClaim } from '../../records/custom-claims.ts';
+import type { Frozen } from '../../records/record.ts';
+import { PROFILE_CLAIMS, type UserRecord } from '../../records/users.ts';
+import type { Clock } from '../../runtime/clock.ts';
 import type { Config } from '../../tenant/config.ts';
-import { standardClaims } from '../../users/profile.ts';
+import type { Events } from '../../tenant/events.ts';
+import { primaryIdentity } from '../../users/changes.ts';
+import {
+  type ClaimSources,
+  type ClaimsContext,
+  claimsFor,
+  claimValue,
+  standardClaims,
+  type UpdatedAt,
+  withinLimit,
+} from '../../users/profile.ts';
 import type { User } from '../../users/user.ts';
+import type { Users } from '../../users/users.ts';
 import { admissionError } from '../admission/admission.ts';
 import { notMemberDescription, type Organizations, organizationOf } from '../admission/organizations.ts';
-import type { ReadAhead } from '../base/read-ahead.ts';
+import type { ReadAhead } from '../base/commit.ts';
+import { endsOf, ISSUED_AT_MS } from '../base/own-tokens.ts';
 import { OIDC_SCOPES } from '../base/requested-audience.ts';
-import { applicationSettings } from '../client/applications.ts';
-import type { TokenUsers } from './email-at-issue.ts';
-import { updatedAtFor } from './standard-claims.ts';
+import { type ApplicationSettings, applicationSettings } from '../client/applications.ts';
 
 /** The engine's `claims` configuration. */
 export const claimsByScope = {
@@ -111,5 +131,237 @@ export function accounts({
         ...(await organizations.claims(organizationOf(ctx))),
       }),
     };
+  };
+}
+
+// Chooses between claims as OpenID Connect Core defines them (`standard_claims`) and as the hosted service's SDKs
+// read them.
+
+type ClaimSettings = Pick<ApplicationSettings, 'standardClaims' | 'oidcConformant'> | undefined;
+
+/** Whether an application gets the standard's claims: its own setting, or else the tenant's. */
+export function hasStandardClaims(config: Pick<Config, 'settings'>, application: ClaimSettings): boolean {
+  return application?.standardClaims ?? config.settings().tenant.flags.standard_claims === true;
+}
+
+/** Returns the form of `updated_at` for an application (docs/wire/token.md). */
+export function updatedAtFor(config: Config, application: ClaimSettings): UpdatedAt {
+  if (hasStandardClaims(config, application)) return 'number';
+  return application?.oidcConformant === true ? 'iso8601' : 'text';
+}
+
+/** An ID token being made: available claims, and the scopes and single claims that select from them. */
+export interface IdTokenParts {
+  available: Record<string, unknown>;
+  scope?: string | undefined;
+  mask?: Record<string, unknown> | undefined;
+}
+
+/** The context class of a login that met none of those requested (OpenID Connect Core §2). */
+const NO_ASSURANCE = '0';
+
+/**
+ * Selects the claims of an ID token that the standard defines.
+ * @param responseType the response type of the authorization response with the token; undefined at the token
+ *   endpoint.
+ */
+export function standardIdToken(token: IdTokenParts, responseType: unknown): void {
+  // Claims of scopes come from /userinfo whenever an access token is issued (§5.4).
+  if (responseType !== 'id_token') token.scope = 'openid';
+  if (token.mask !== undefined && 'acr' in token.mask && token.available.acr === undefined) {
+    token.available = { ...token.available, acr: NO_ASSURANCE };
+  }
+}
+
+// `email` at /userinfo is the address at the time when the token was issued (docs/claims.md): a user's record keeps the earlier
+// addresses. A token tells its time in seconds (`iat`). One that is issued in the same second as a change, and after it, also
+// has the millisecond: otherwise a token from before the change could not be told from it.
+
+/** The users for whom tokens are issued in the current request, by the engine's context. */
+export type TokenUsers = WeakMap<object, Frozen<UserRecord>>;
+
+/**
+ * Returns the time of issue of a token, as a claim, if the user's address was changed in this second, or if what ended older
+ * tokens did so in this second ({@link isBeforeEnd}).
+ */
+export function preciseIssue(
+  { tokenUsers, clock }: { tokenUsers: TokenUsers; clock: Clock },
+  ctx: KoaContextWithOIDC,
+  token: AccessToken | ClientCredentials,
+): Record<string, number> | undefined {
+  const user = 'accountId' in token ? tokenUsers.get(ctx.oidc) : undefined;
+  if (user === undefined) return undefined;
+  const changes = [(user.email_history?.at(-1)?.until ?? 0) * 1000, ...endsOf(user)];
+  const now = clock();
+  const isInSecond = changes.some((at) => Math.floor(at / 1000) === Math.floor(now / 1000));
+  return isInSecond ? { [ISSUED_AT_MS]: now } : undefined;
+}
+
+/**
+ * Returns the user with the e-mail address at the time when a token was issued; all else is current.
+ * @param issuedAt epoch seconds. @param issuedAtMs epoch milliseconds, if the token has them.
+ */
+export function userAtIssue(
+  user: Frozen<UserRecord>,
+  { issuedAt, issuedAtMs }: { issuedAt: number; issuedAtMs?: number | undefined },
+): Frozen<UserRecord> {
+  const then = user.email_history?.find(({ until }) =>
+    issuedAtMs === undefined ? issuedAt <= Math.floor(until) : issuedAtMs < until * 1000,
+  );
+  if (then === undefined) return user;
+  const { email: _now, ...rest } = user;
+  return {
+    ...rest,
+    ...(then.email === undefined ? {} : { email: then.email }),
+    email_verified: then.email_verified,
+  };
+}
+
+// Essential claims of a request (OpenID Connect Core §5.5.1): a login that cannot provide them fails.
+
+/** The part of the `claims` parameter that matters here. */
+interface Claims {
+  id_token?: { acr?: { essential?: unknown; value?: unknown; values?: unknown } | null };
+}
+
+/** OpenID Connect Core Error Code unmet_authentication_requirements 1.0. */
+function unmetError(): Error {
+  return new errors.CustomOIDCProviderError(
+    'unmet_authentication_requirements',
+    'The requested authentication context class cannot be reached.',
+  );
+}
+
+/**
+ * Returns the context classes of which one is essential; undefined when none is.
+ * @throws errors.InvalidRequest for values that are not a list.
+ */
+function essentialClasses({ id_token }: Claims): unknown[] | undefined {
+  const { essential, value, values } = id_token?.acr ?? {};
+  if (essential !== true || (value === undefined && values === undefined)) return undefined;
+  if (values !== undefined && !Array.isArray(values))
+    throw new errors.InvalidRequest('invalid claims.id_token.acr.values type');
+  return values ?? [value];
+}
+
+/**
+ * Makes the engine's check of the `claims` parameter: it refuses essential classes that no login can reach.
+ * @param classesNow returns the classes of the tenant.
+ */
+export function assertClaims(classesNow: () => Pick<AuthenticationClasses, 'supported'>) {
+  return async (_ctx: KoaContextWithOIDC, claims: object): Promise<void> => {
+    for (const [place, members] of Object.entries(claims)) {
+      if (place !== 'userinfo' && place !== 'id_token') continue;
+      if (!Object.values(members as object).every(isNullOrObject))
+        throw new errors.InvalidRequest(`claims.${place} members must be null or objects`);
+    }
+    const classes = essentialClasses(claims);
+    if (classes !== undefined && !classesNow().supported.some((one) => classes.includes(one)))
+      throw unmetError();
+  };
+}
+
+function isNullOrObject(value: unknown): boolean {
+  return typeof value === 'object' && !Array.isArray(value);
+}
+
+/**
+ * Whether the user has to log in again because the session does not have the essential class.
+ * @param lacksFactor whether the user is asked for a second factor, which may reach the class.
+ * @param isMet whether a login meets a class.
+ * @throws errors.OIDCProviderError, for the application, when the login of this request does not reach it.
+ */
+export function lacksEssentialClass(
+  ctx: KoaContextWithOIDC,
+  lacksFactor: boolean,
+  isMet: AuthenticationClasses['isMet'],
+): boolean {
+  const { oidc } = ctx;
+  const classes = essentialClasses((oidc.claims ?? {}) as Claims);
+  if (classes === undefined || oidc.session?.accountId === undefined || lacksFactor) return false;
+  const { amr = [] } = oidc.session;
+  if (classes.some((one) => typeof one === 'string' && isMet(one, amr))) return false;
+  // The login was made in this very request, so another one would end the same way.
+  if (oidc.result?.login !== undefined) throw unmetError();
+  return true;
+}
+
+// Claims that the tenant declares, for tokens and wherever else an application reads a user. Their values are
+// always the current ones (docs/claims.md).
+
+/** The user, application and place that claims are for. */
+interface ClaimsAbout extends ClaimsContext {
+  /** Undefined for a token that an application gets for itself. */
+  userId?: string | undefined;
+  /** The id of the organization that the login is for. */
+  organization?: string | undefined;
+}
+
+/** A declared claim with its value. */
+export interface DeclaredClaimValue {
+  declared: Frozen<CustomClaim>;
+  value: unknown;
+}
+
+export interface CustomClaims {
+  /** Returns the claims that have a value, by name. */
+  of(about: ClaimsAbout): Promise<Record<string, unknown>>;
+  /** Returns the claims that have a value, each with its declaration. */
+  list(about: ClaimsAbout): Promise<DeclaredClaimValue[]>;
+}
+
+interface CustomClaimsDependencies {
+  config: Pick<Config, 'settings' | 'client' | 'organization' | 'connection'>;
+  users: Pick<Users, 'get' | 'identitiesOf'>;
+  events: Pick<Events, 'record'>;
+}
+
+const NONE: readonly never[] = [];
+
+/** Makes the reader of a tenant's declared claims. It reads nothing when none is declared for the place. */
+export function createCustomClaims(deps: CustomClaimsDependencies): CustomClaims {
+  const declaredFor = (about: ClaimsAbout) => claimsFor(deps.config.settings().customClaims ?? NONE, about);
+  const list: CustomClaims['list'] = async (about) => {
+    const declaredClaims = declaredFor(about);
+    if (declaredClaims.length === 0) return [];
+    const sources = await sourcesOf(deps, about);
+    const found = declaredClaims
+      .map((declared) => ({ declared, value: claimValue(declared, sources) }))
+      .filter(({ value }) => value !== undefined);
+    return withinLimit(
+      found,
+      ({ declared, value }) => [declared.claim, value],
+      (description) => {
+        const { clientId: client_id, userId: user_id } = about;
+        deps.events.record({
+          type: 'custom_claim_left_out',
+          description,
+          client_id,
+          ...(user_id && { user_id }),
+        });
+      },
+    );
+  };
+  return {
+    list,
+    of: async (about) =>
+      declaredFor(about).length === 0
+        ? {}
+        : Object.fromEntries((await list(about)).map(({ declared, value }) => [declared.claim, value])),
+  };
+}
+
+async function sourcesOf(
+  { config, users }: CustomClaimsDependencies,
+  { userId, clientId, organization }: ClaimsAbout,
+): Promise<ClaimSources> {
+  const user = userId === undefined ? undefined : await users.get(userId);
+  const connectionName =
+    user === undefined ? undefined : primaryIdentity(await users.identitiesOf(user.id))?.connection;
+  return {
+    user: user && { ...user, user_id: user.id },
+    client: await config.client(clientId),
+    organization: organization === undefined ? undefined : await config.organization(organization),
+    connection: connectionName === undefined ? undefined : await config.connection(connectionName),
   };
 }

@@ -1,5 +1,4 @@
 // Maps application records to the engine's client metadata (RFC 7591 §2).
-
 import type { AdapterPayload, JWK, ResponseType } from 'oidc-provider';
 import { authenticationMethod, credentialMethod } from '../../records/client-authentication.ts';
 import { type Credential, expiryOf, publicKeyOf } from '../../records/client-keys.ts';
@@ -7,10 +6,10 @@ import { idTokenAlg, responseAlg } from '../../records/clients.ts';
 import type { Client } from '../../records/collections.ts';
 import { allowedGrants, clientFaults } from '../../records/compliance.ts';
 import { type Profile, profileOf } from '../../records/compliance-levels.ts';
+import { type DistinguishedName, parseName } from '../../records/distinguished-name.ts';
 import type { Frozen } from '../../records/record.ts';
 import type { SessionTransfer } from '../../records/session-transfer.ts';
 import type { ClientRecord } from '../../records/tenant.ts';
-import { type CertificateRules, certificateAuthentication, certificateRules } from './certificate-rules.ts';
 import { clientEncryption } from './encryption.ts';
 import type { OwnCallbacks } from './own-callbacks.ts';
 
@@ -220,7 +219,6 @@ function authentication(client: Client, now: number): AdapterPayload {
   }
 }
 
-/** Returns the credentials that the application authenticates with. */
 function credentialsOf(client: Client): readonly { readonly expires_at?: string | undefined }[] {
   const method = credentialMethod(client);
   return (method && client.client_authentication_methods?.[method]?.credentials) ?? [];
@@ -231,3 +229,48 @@ function publicJwk(credential: Credential): JWK {
   const key = publicKeyOf(credential).export({ format: 'jwk' });
   return { ...(key as JWK), ...(typeof kid === 'string' && { kid }), alg: credential.alg, use: 'sig' };
 }
+
+// Rules for the certificate of an application, from its registered credentials (RFC 8705 §2).
+
+/**
+ * `signed`: the certificate is signed by a trusted authority for one of these subjects. `registered`: it is one of
+ * these certificates.
+ */
+export type CertificateRules =
+  | { is: 'signed'; subjects: readonly DistinguishedName[] }
+  | { is: 'registered'; thumbprints: readonly string[] };
+
+/**
+ * Returns the rules of an application, from its credentials that have not expired.
+ * @param now epoch milliseconds.
+ * @returns undefined when it does not authenticate by a certificate.
+ */
+function certificateRules(
+  { client_authentication_methods: methods = {} }: Pick<Client, 'client_authentication_methods'>,
+  now: number,
+): CertificateRules | undefined {
+  const { tls_client_auth: signed, self_signed_tls_client_auth: selfSigned } = methods;
+  const isLive = (one: { readonly expires_at?: string | undefined }) => expiryOf(one) > now;
+  if (signed !== undefined) {
+    const subjects = signed.credentials.filter(isLive).flatMap(({ subject_dn: text }) => {
+      const name = parseName(text);
+      return name === undefined ? [] : [name];
+    });
+    return { is: 'signed', subjects };
+  }
+  if (selfSigned === undefined) return undefined;
+  return {
+    is: 'registered',
+    thumbprints: selfSigned.credentials.filter(isLive).map((one) => one.thumbprint_sha256),
+  };
+}
+
+/**
+ * The engine's metadata of a client with {@link CertificateRules}. The engine knows registered certificates only as
+ * key sets, and a single subject. Both kinds of clients are therefore declared as `tls_client_auth`, for which it
+ * calls our check in certificate-binding.ts.
+ */
+const certificateAuthentication = {
+  token_endpoint_auth_method: 'tls_client_auth',
+  tls_client_auth_subject_dn: 'as registered',
+} as const satisfies Partial<AdapterPayload>;

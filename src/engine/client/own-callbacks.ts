@@ -29,7 +29,6 @@ type Application = {
 
 /** The callbacks of all kinds. */
 export interface OwnCallbacks {
-  /** The callbacks of an application. */
   of(client: Application & { client_id: string }): string[];
   /** @see OwnCallback.has */
   has(address: string): boolean;
@@ -41,7 +40,6 @@ export interface OwnCallbacks {
   actOf(address: string): UserAct | undefined;
 }
 
-/** Combines the callbacks of several kinds. */
 export function ownCallbacks(kinds: readonly OwnCallback[]): OwnCallbacks {
   return {
     of: (client) => kinds.filter((kind) => kind.isFor(client)).map((kind) => kind.of(client.client_id)),

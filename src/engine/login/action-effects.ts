@@ -1,15 +1,22 @@
 // Applies what actions ask for the session and the refresh token of a login.
 import { errors, type KoaContextWithOIDC, type RefreshToken, type Session } from 'oidc-provider';
 import type { ActionLogFields, Actions } from '../../capabilities/actions/actions.ts';
+import type { AssertionChanges } from '../../capabilities/actions/assertion-methods.ts';
 import type { ActionOutcome } from '../../capabilities/actions/commands.ts';
+import { withMembers } from '../../capabilities/actions/current-event.ts';
 import { metadataAfter, type SessionChanges } from '../../capabilities/actions/session-methods.ts';
+import type { Trigger } from '../../records/actions.ts';
+import { type ClaimTarget, claimFault } from '../../records/custom-claims.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Store } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';
-import { boundsOf, updatedBounds } from '../admission/bounds.ts';
+import { MAX_METADATA_LENGTH, MetadataTooLarge } from '../../users/changes.ts';
+import { withinLimit } from '../../users/profile.ts';
+import type { Users } from '../../users/users.ts';
+import { boundsOf, updatedBounds } from '../admission/lifetimes.ts';
 import { familyKey, revokeGrant } from '../session/refresh-families.ts';
 import { sessionMetadata, setSessionMetadata } from '../session/session-metadata.ts';
-import { recordedMethods } from './action-logins.ts';
+import { recordedMethods } from './login-event.ts';
 
 export interface EffectDependencies {
   store: Store;
@@ -111,5 +118,65 @@ export async function applyRevocations(
     if (model !== 'RefreshToken') continue;
     await artifacts.delete(id);
     if (typeof payload.grantId === 'string') await revokeGrant(artifacts, payload.grantId);
+  }
+}
+
+// Filters the claims that actions set: claims that they may not set are left out and logged.
+
+/** What actions add to the tokens of a login. */
+export interface ActionClaims {
+  idToken: Record<string, unknown>;
+  accessToken: Record<string, unknown>;
+  /** Changes of the access token's scope: true for a scope that is added, false for one that is removed. */
+  scopes?: Record<string, boolean>;
+  /** The scopes that the access token is to have, where actions have set them (`transaction.setTargetScopes`). */
+  targetScopes?: readonly string[];
+  assertion?: AssertionChanges;
+}
+
+/**
+ * Returns the claims without those that belong to the protocol (or, in ID tokens, to the profile) and those that
+ * exceed the size limit. Each that is left out is logged.
+ */
+export function allowedClaims(
+  actions: Pick<Actions, 'recordRefusal'>,
+  { trigger, to, about }: { trigger: Trigger; to: ClaimTarget; about: ActionLogFields },
+  claims: Readonly<Record<string, unknown>>,
+): Record<string, unknown> {
+  const refuse = (reason: string) => actions.recordRefusal(trigger, `a claim: ${reason}`, about);
+  const allowed = Object.entries(claims).filter(([claim]) => {
+    const fault = claimFault(claim, [to]);
+    if (fault !== undefined) refuse(fault);
+    return fault === undefined;
+  });
+  return Object.fromEntries(withinLimit(allowed, (claim) => claim, refuse));
+}
+
+// Stores the user metadata and app metadata that actions set.
+
+interface MetadataDependencies {
+  users: Pick<Users, 'update'>;
+  actions: Pick<Actions, 'recordRefusal'>;
+}
+
+/**
+ * Stores the metadata that actions set, all or nothing: when it would exceed the limit nothing is stored, and the
+ * log says so.
+ */
+export async function storeMetadata(
+  { users, actions }: MetadataDependencies,
+  { trigger, userId, about }: { trigger: Trigger; userId: string; about: ActionLogFields },
+  { userMetadata, appMetadata }: Pick<ActionOutcome, 'userMetadata' | 'appMetadata'>,
+): Promise<void> {
+  if (Object.keys(userMetadata).length + Object.keys(appMetadata).length === 0) return;
+  try {
+    await users.update(userId, {}, ({ user_metadata, app_metadata }) => ({
+      user_metadata: withMembers(user_metadata, userMetadata),
+      app_metadata: withMembers(app_metadata, appMetadata),
+    }));
+  } catch (thrown) {
+    if (!(thrown instanceof MetadataTooLarge)) throw thrown;
+    const { member } = thrown;
+    actions.recordRefusal(trigger, `${member} of more than ${MAX_METADATA_LENGTH[member]} characters`, about);
   }
 }

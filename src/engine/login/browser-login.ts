@@ -15,16 +15,16 @@ import type { Store, Write } from '../../store/contract.ts';
 import { type Login, readPresence, type Transfer } from '../../users/login.ts';
 import type { Users } from '../../users/users.ts';
 import { admissionOf } from '../admission/admission.ts';
-import { boundsOf } from '../admission/bounds.ts';
-import { loginRequirements } from '../admission/login-requirements.ts';
+import { transferMembers, transferOf } from '../admission/exchange-context.ts';
+import { boundsOf } from '../admission/lifetimes.ts';
 import type { Organizations } from '../admission/organizations.ts';
 import { organizationOfSession } from '../admission/organizations.ts';
 import type { AuthenticatedLogin, SecondFactor } from '../admission/second-factor.ts';
-import { transferMembers, transferOf } from '../admission/transferred-session.ts';
+import { loginRequirements } from '../admission/second-factor.ts';
 import { deviceOf } from '../base/device.ts';
 import { applicationSettings } from '../client/applications.ts';
-import { credentialVersionOf, factorsOf, type SessionLogin } from '../session/user-session.ts';
-import type { LoginExecutions } from './login-executions.ts';
+import { credentialVersionOf, factorsOf, type SessionLogin } from '../session/sessions.ts';
+import type { LoginExecutions } from './login-runs.ts';
 import type { Settlement } from './settle.ts';
 
 /** The stored answer to a waiting request, with its login. */
@@ -34,7 +34,6 @@ interface LoginAnswer extends InteractionResults {
   isSettled?: true;
 }
 
-/** Returns the answer to a waiting request that contains a login. */
 export function loginAnswer(login: Login): LoginAnswer {
   const { userId, amr, acr, authTime } = login;
   // The time of the login, also when a later step answers the request.
@@ -87,7 +86,6 @@ export interface BrowserLogins {
   lacksSecondFactor(ctx: KoaContextWithOIDC): boolean;
 }
 
-/** Makes the preparation of authorization requests for one provider. */
 export function browserLogins(deps: BrowserLoginDependencies): BrowserLogins {
   const lackingFactor = new WeakSet<object>();
   const prepare = async (ctx: KoaContextWithOIDC): Promise<void> => {

@@ -4,9 +4,9 @@ import type { Login } from '../../users/login.ts';
 import { isUnattended } from '../../users/user-acts.ts';
 import type { Users } from '../../users/users.ts';
 import { isCredentialCurrent } from '../admission/admission.ts';
+import { transferOf, wouldEnroll } from '../admission/exchange-context.ts';
 import type { SecondFactor } from '../admission/second-factor.ts';
-import { transferOf, wouldEnroll } from '../admission/transferred-session.ts';
-import { connectionOf, credentialVersionOf, presenceOf, providerSessionOf } from '../session/user-session.ts';
+import { connectionOf, credentialVersionOf, presenceOf, providerSessionOf } from '../session/sessions.ts';
 import { LACKS_SECOND_FACTOR } from './policy.ts';
 
 type Interaction = InstanceType<Provider['Interaction']>;

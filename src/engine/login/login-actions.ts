@@ -1,23 +1,39 @@
 // The actions of `post-login`. They run whenever an application is about to get tokens for a user: before an
 // authorization request is answered (also from an open session), before a token request is, and at each refresh.
-import { errors, type KoaContextWithOIDC, type Session } from 'oidc-provider';
+//
+// This file decides when they run, for which login, and which step the user has to do first. `login-runs.ts` makes
+// one run of them: the event in (`login-event.ts`), the id for the log, the outcome, and what of it waits with the
+// request. `action-effects.ts` applies an outcome to sessions, tokens and users. The actions of client_credentials
+// are in `machine-actions.ts`.
+import { errors, type KoaContextWithOIDC, type RefreshToken, type Session } from 'oidc-provider';
 import type { ActionOutcome } from '../../capabilities/actions/commands.ts';
 import type { ActionRun, Progress } from '../../capabilities/actions/progress.ts';
-import { CONSOLE_CLIENT } from '../../records/administrators.ts';
+import { CONSOLE_CLIENT, isAdministratorId } from '../../records/administrators.ts';
 import { methodsOfFirstFactor } from '../../users/login.ts';
 import { isUnattended } from '../../users/user-acts.ts';
-import { loginRequirements } from '../admission/login-requirements.ts';
-import type { SecondFactor } from '../admission/second-factor.ts';
+import type { Users } from '../../users/users.ts';
+import { loginRequirements, type SecondFactor } from '../admission/second-factor.ts';
+import { toAudience } from '../base/requested-audience.ts';
 import type { OwnCallbacks } from '../client/own-callbacks.ts';
-import { credentialVersionOf, factorsOf, presenceOf, providerSessionOf } from '../session/user-session.ts';
-import type { ActionClaims } from './action-claims.ts';
-import { applyToRefreshToken, applyToSession } from './action-effects.ts';
-import { loginOfGrant, loginOfSession } from './action-logins.ts';
-import { storeMetadata } from './action-metadata.ts';
-import type { ActionLogin } from './login-event.ts';
-import { aboutOf, claimsIn, type LoginRunDependencies, runForLogin, TRIGGER } from './login-runs.ts';
-import { type PrimaryUser, verifyPrimaryUser, verifyStillPrimary } from './primary-user.ts';
-import { type PrimaryLogin, resumedActions, type WaitingActions } from './waiting-actions.ts';
+import {
+  connectionOf,
+  credentialVersionOf,
+  factorsOf,
+  presenceOf,
+  providerSessionOf,
+} from '../session/sessions.ts';
+import { type ActionClaims, applyToRefreshToken, applyToSession, storeMetadata } from './action-effects.ts';
+import { type ActionLogin, recordedMethods } from './login-event.ts';
+import {
+  aboutOf,
+  claimsIn,
+  type LoginRunDependencies,
+  type PrimaryLogin,
+  resumedActions,
+  runForLogin,
+  TRIGGER,
+  type WaitingActions,
+} from './login-runs.ts';
 
 export interface LoginActions {
   /**
@@ -46,7 +62,6 @@ export interface LoginActions {
   claimsOf(ctx: KoaContextWithOIDC | undefined): ActionClaims | undefined;
 }
 
-/** Makes the actions of one engine's logins. */
 export function loginActions(deps: StepDependencies): LoginActions {
   const { actions } = deps;
   const claims = new WeakMap<object, ActionClaims>();
@@ -104,7 +119,6 @@ export function loginActions(deps: StepDependencies): LoginActions {
   };
 }
 
-/** Returns the claims that are stored with the grant of a request. */
 function storedClaims({ oidc }: KoaContextWithOIDC): ActionClaims | undefined {
   return (oidc.entities.Grant as { actions?: ActionClaims } | undefined)?.actions;
 }
@@ -186,7 +200,6 @@ type RunLogin = (
   outcome: ActionRun;
   lacksFactor: boolean;
   primary: PrimaryUser | undefined;
-  /** Stores the metadata that they set. */
   storeMetadata(): Promise<void>;
 }>;
 
@@ -332,4 +345,133 @@ async function canGiveFactor(
     ctx,
   };
   return secondFactor.isRequired(login, requirements);
+}
+
+// `setPrimaryUser` of an action: the login becomes that of another user. It is allowed only for the user to whom
+// the identity that was logged in with has been linked; otherwise an action could log in to any account.
+
+/** The user that an action has made the login's user. */
+interface PrimaryUser {
+  userId: string;
+  /** @see PrimaryLogin.identities */
+  identities: string[];
+  /** @see Login.credentialVersion */
+  credentialVersion: number;
+}
+
+const REFUSED = 'The identity that was logged in with is none of the named user.';
+
+/**
+ * Verifies the user that an action has named.
+ * @throws errors.CustomOIDCProviderError when the identities that the login may have used are not that user's.
+ */
+async function verifyPrimaryUser(
+  { users, actions }: LoginRunDependencies,
+  ctx: KoaContextWithOIDC,
+  login: ActionLogin,
+  userId: string,
+): Promise<PrimaryUser> {
+  const { connection, user, identities: before } = login;
+  // The identities as they were before the actions ran: an action that links the user to another one deletes it.
+  const identities = before.filter((one) => one.connection === connection).map(({ id }) => id);
+  // Read before the identities: unlinking one after this changes the version, and ends the login.
+  const credentialVersion = await users.credentialVersion(userId);
+  if (identities.length > 0 && !isAdministratorId(userId) && (await belongTo(users, identities, userId)))
+    return { userId, identities, credentialVersion };
+  actions.recordRefusal(TRIGGER, `setPrimaryUser ${userId} for ${user.id}`, aboutOf(ctx, login));
+  throw new errors.CustomOIDCProviderError('access_denied', REFUSED);
+}
+
+/**
+ * Verifies the named user again when the login resumes.
+ * @throws errors.CustomOIDCProviderError when the identities are no longer that user's.
+ */
+async function verifyStillPrimary(
+  { users }: { users: Pick<Users, 'identitiesOf'> },
+  { login, identities }: PrimaryLogin,
+): Promise<void> {
+  if (await belongTo(users, identities, login.userId)) return;
+  throw new errors.CustomOIDCProviderError('access_denied', REFUSED);
+}
+
+async function belongTo(
+  users: Pick<Users, 'identitiesOf'>,
+  ids: readonly string[],
+  userId: string,
+): Promise<boolean> {
+  const ownIds = new Set((await users.identitiesOf(userId)).map(({ id }) => id));
+  return ids.every((id) => ownIds.has(id));
+}
+
+/** Returns the `protocol` of an authorization request, as the hosted service names it for actions. */
+function profileOf(responseType: unknown): string {
+  const types = String(responseType).split(' ');
+  if (!types.includes('code')) return 'oidc-implicit-profile';
+  return types.length === 1 ? 'oidc-basic-profile' : 'oidc-hybrid-profile';
+}
+
+const scopesOf = (ctx: KoaContextWithOIDC) => [...ctx.oidc.requestParamScopes];
+
+/**
+ * Describes the login from which an authorization request would be answered.
+ * @returns undefined when nobody is logged in.
+ */
+async function loginOfSession(
+  {
+    users,
+    ownCallbacks,
+  }: { users: Pick<Users, 'get' | 'identitiesOf'>; ownCallbacks: Pick<OwnCallbacks, 'protocolOf'> },
+  ctx: KoaContextWithOIDC,
+): Promise<ActionLogin | undefined> {
+  const { session, client, params } = ctx.oidc;
+  const user = session?.accountId === undefined ? undefined : await users.get(session.accountId);
+  if (session === undefined || user === undefined || client === undefined) return undefined;
+  const { acrValues: _, ...wanted } = loginRequirements(params);
+  return {
+    user,
+    clientId: client.clientId,
+    connection: connectionOf(session) ?? '',
+    organization: wanted.organization,
+    amr: session.amr ?? [],
+    authTime: session.loginTs,
+    protocol: ownCallbacks.protocolOf(String(params?.redirect_uri)) ?? profileOf(params?.response_type),
+    scopes: scopesOf(ctx),
+    sessionId: session.uid,
+    session,
+    identities: await users.identitiesOf(user.id),
+    methods: recordedMethods(session),
+  };
+}
+
+/** Describes the login for which a refresh token was issued. @returns undefined when its user is deleted. */
+async function loginOfGrant(
+  { users }: { users: Pick<Users, 'get' | 'identitiesOf'> },
+  ctx: KoaContextWithOIDC,
+): Promise<ActionLogin | undefined> {
+  const { RefreshToken: token, Grant: grant, Client: client } = ctx.oidc.entities;
+  const user = token === undefined ? undefined : await users.get(token.accountId);
+  if (token === undefined || user === undefined || client === undefined) return undefined;
+  const { amr = [], organization, connection = '' } = (grant ?? {}) as Partial<ActionLogin>;
+  return {
+    user,
+    clientId: client.clientId,
+    connection,
+    organization,
+    amr,
+    authTime: token.authTime,
+    protocol: 'oauth2-refresh-token',
+    scopes: [...token.scopes],
+    refreshToken: token,
+    audience: audienceOfRefresh(ctx, token),
+    identities: await users.identitiesOf(user.id),
+  };
+}
+
+/**
+ * Returns the API of a refresh: the one that it names (RefreshTargets), or else the one that the token was issued
+ * for.
+ */
+function audienceOfRefresh({ oidc }: KoaContextWithOIDC, { resource }: RefreshToken): string | undefined {
+  const [indicator] = [oidc.params?.resource ?? resource ?? []].flat();
+  return typeof indicator === 'string' ? toAudience(indicator) : undefined;
 }

@@ -1,28 +1,33 @@
 // The `event` object of `post-login`: the user, and how and for what they logged in.
+
+import type { Context } from 'koa';
 import type { KoaContextWithOIDC, RefreshToken } from 'oidc-provider';
 import { clientOf, connectionOf, identityOf, userOf } from '../../capabilities/actions/facts.ts';
 import type { UserRole } from '../../capabilities/actions/run-action.ts';
-import { firstMethodOf } from '../../records/first-methods.ts';
+import { isCredentialName } from '../../http/request-log.ts';
+import { tenantHostOf } from '../../http/request-target.ts';
+import { amrOfFirst, firstMethodOf } from '../../records/first-methods.ts';
+import type { Frozen } from '../../records/record.ts';
 import { isRoleFor } from '../../records/roles.ts';
+import { ALL_SECOND_FACTORS } from '../../records/second-factors.ts';
 import type { Correlation } from '../../runtime/requester.ts';
 import type { Store } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';
+import type { Asker } from '../../users/asker.ts';
 import { type Identity, primaryIdentity } from '../../users/changes.ts';
 import type { Transfer } from '../../users/login.ts';
 import type { User } from '../../users/user.ts';
-import { actorOf } from '../admission/exchange-context.ts';
+import { actorOf, transferOf } from '../admission/exchange-context.ts';
 import type { Organizations } from '../admission/organizations.ts';
 import type { SecondFactor } from '../admission/second-factor.ts';
-import { transferOf } from '../admission/transferred-session.ts';
-import { requestedAudience } from '../base/requested-audience.ts';
+import { EXTENSIONS_PARAMETER, upstreamParameters } from '../base/request-extensions.ts';
+import { requestedAudience, toAudience } from '../base/requested-audience.ts';
 import { transactionOf } from '../base/transaction-event.ts';
-import { anonymousSessionPart } from '../session/anonymous-transfer.ts';
+import { anonymousSessionPart } from '../session/anonymous-sessions.ts';
 import { describeRefreshToken } from '../session/refresh-directory.ts';
 import { familyKey } from '../session/refresh-families.ts';
 import { describeSession } from '../session/session-directory.ts';
 import { sessionMetadata } from '../session/session-metadata.ts';
-import { apiOf, engineRequestOf, organizationEvent } from './action-event.ts';
-import { loginMethods, type RecordedMethod } from './login-methods.ts';
 
 /** A login, with what its actions get to know about it. */
 export interface ActionLogin {
@@ -184,4 +189,127 @@ export async function rolesOf(
       ? []
       : [{ id: role.id, name: role.name, description: role.description }],
   );
+}
+
+// `event.authentication.methods`: the methods of a login, named as the hosted service does.
+
+/** A custom authentication method that an action has recorded, and when. */
+export interface RecordedMethod {
+  name: string;
+  /** ISO date. */
+  timestamp: string;
+}
+
+/** A method of a login, with the type of a second factor where the login tells it. */
+interface LoginMethod extends RecordedMethod {
+  type?: string;
+}
+
+/** Returns the type of the second factor that has this value in `amr`; the first one where several have it. */
+const secondTypeOf = (word: string) => ALL_SECOND_FACTORS.find(({ amr }) => amr.includes(word))?.type;
+
+/** Whether the login was by a passkey, which counts as both factors. */
+const isPasskey = (amr: readonly string[]) => amr.includes('pop') && amr.includes('user');
+
+/**
+ * Returns the methods of a login.
+ * @param proof the first method of the login's connection; undefined when the connection is deleted.
+ */
+function loginMethods(
+  { amr, authTime = 0 }: { amr: readonly string[]; authTime: number | undefined },
+  proof: string | undefined,
+): LoginMethod[] {
+  const timestamp = new Date(authTime * 1000).toISOString();
+  if (isPasskey(amr)) return ['passkey', 'mfa'].map((name) => ({ name, timestamp }));
+  const first = proof ?? (amr.includes('pwd') ? 'pwd' : 'federated');
+  const methods: LoginMethod[] = [{ name: first, timestamp }];
+  if (!amr.includes('mfa')) return methods;
+  const secondMethods = amr.filter((word) => !amrOfFirst(first).includes(word));
+  const type = secondMethods.map(secondTypeOf).find((one) => one !== undefined);
+  return [...methods, { name: 'mfa', timestamp, ...(type !== undefined && { type }) }];
+}
+
+// The parts of the `event` object of actions that describe a request. They contain no secrets.
+
+/**
+ * Returns the parameters that actions may read: the application's own, and those of the protocol; no credentials, and not what
+ * this server keeps with a request.
+ */
+function readable(params: Readonly<Record<string, unknown>> | undefined): Record<string, string> {
+  const isReadable = (name: string) =>
+    name.startsWith('ext-') || (!isCredentialName(name) && name !== EXTENSIONS_PARAMETER);
+  return Object.fromEntries(
+    Object.entries(params ?? {}).flatMap(([name, value]) =>
+      typeof value === 'string' && isReadable(name) ? [[name, value]] : [],
+    ),
+  );
+}
+
+/** Returns `event.request`. @param params the parameters of the query, or of the body of a POST. */
+export function requestOf(
+  ctx: Context | KoaContextWithOIDC,
+  params: Readonly<Record<string, unknown>> | undefined,
+): Record<string, unknown> {
+  const { method, ip } = ctx;
+  const isBody = method === 'POST';
+  return {
+    ip,
+    hostname: tenantHostOf(ctx).hostname,
+    method,
+    user_agent: ctx.get('user-agent'),
+    language: ctx.get('accept-language').split(',')[0] || undefined,
+    query: isBody ? {} : readable(params),
+    body: isBody ? readable(params) : {},
+    // This server does not look up where an address is.
+    geoip: {},
+  };
+}
+
+/**
+ * Returns `event.request` for a request to the engine, which keeps unknown parameters (`ext-…`) apart from its own.
+ */
+export function engineRequestOf(ctx: Context | KoaContextWithOIDC): Record<string, unknown> {
+  const { body, params = {} } = (ctx as KoaContextWithOIDC).oidc;
+  const { resource, ...own } = params;
+  // `resource` is the engine's form of the API; actions get the identifier that the application has sent.
+  const audience = typeof resource === 'string' ? { audience: toAudience(resource) } : {};
+  return requestOf(ctx, { ...withoutResource(body), ...upstreamParameters(params), ...own, ...audience });
+}
+
+function withoutResource(body: unknown): object {
+  const { resource: _, ...others } = (body ?? {}) as { resource?: unknown };
+  return others;
+}
+
+/**
+ * Describes a request for scripts and hooks of the tenant.
+ * @param params as for {@link requestOf}; undefined for a request whose parameters belong to no protocol.
+ */
+export function requestContextOf(
+  ctx: Context,
+  clientId: string | undefined,
+  params?: Readonly<Record<string, unknown>>,
+): Required<Pick<Asker, 'request'>> & Asker {
+  return { clientId, request: requestOf(ctx, params) };
+}
+
+/** Returns `event.resource_server`, or nothing when the request is for no API. */
+export function apiOf(identifier: string | undefined): Record<string, unknown> {
+  return identifier === undefined ? {} : { resource_server: { identifier } };
+}
+
+/** Returns `event.organization`, or nothing when the request is for none. */
+export async function organizationEvent(
+  config: Pick<Config, 'organization'>,
+  id: string | undefined,
+): Promise<Record<string, unknown>> {
+  const found: Frozen<Record<string, unknown>> | undefined =
+    id === undefined ? undefined : await config.organization(id);
+  if (found === undefined) return {};
+  const { name, display_name, metadata = {} } = found;
+  return { organization: { id, name, display_name, metadata } };
+}
+
+export function recordedMethods(session: object): RecordedMethod[] {
+  return (session as { methods?: RecordedMethod[] }).methods ?? [];
 }

@@ -4,8 +4,8 @@ import type { Actions } from '../../capabilities/actions/actions.ts';
 import { clientOf } from '../../capabilities/actions/facts.ts';
 import { scopeValues } from '../../records/apis.ts';
 import type { Config } from '../../tenant/config.ts';
-import { allowedClaims } from './action-claims.ts';
-import { apiOf, engineRequestOf, organizationEvent } from './action-event.ts';
+import { allowedClaims } from './action-effects.ts';
+import { apiOf, engineRequestOf, organizationEvent } from './login-event.ts';
 
 interface MachineActionsDependencies {
   actions: Actions;

@@ -1,6 +1,7 @@
 // Decides when the user is asked for something in the browser: to log in, to choose an account, to consent. The
 // checks only read what browser-login.ts has worked out and change nothing. Steps that change something run last,
-// in last-steps.ts.
+// in `lastSteps`.
+import type Provider from 'oidc-provider';
 import { errors, interactionPolicy, type KoaContextWithOIDC } from 'oidc-provider';
 import { mayLogInTo } from '../../records/administrators.ts';
 import { asksEachTime } from '../../records/apis.ts';
@@ -8,26 +9,27 @@ import { authenticationClasses } from '../../records/authentication-classes.ts';
 import type { Config } from '../../tenant/config.ts';
 import { isUnattended } from '../../users/user-acts.ts';
 import { matchesConnection } from '../admission/admission.ts';
+import { transferOf } from '../admission/exchange-context.ts';
 import {
   notMemberDescription,
   type Organizations,
   organizationOfSession,
 } from '../admission/organizations.ts';
-import { transferOf } from '../admission/transferred-session.ts';
+import { type AuthorizationDetail, detailsIn } from '../base/authorization-details.ts';
 import { readExtensions } from '../base/request-extensions.ts';
-import { toAudience } from '../base/requested-audience.ts';
-import { lacksEssentialClass } from '../claims/essential-claims.ts';
+import { isOidcScope, requestedAudience, toAudience } from '../base/requested-audience.ts';
+import { lacksEssentialClass, requestedClaims, scopesOfClaims } from '../claims/claims.ts';
 import { applicationSettings } from '../client/applications.ts';
 import type { OwnCallbacks } from '../client/own-callbacks.ts';
-import { allowsDelegation } from '../session/session-transfer-checks.ts';
-import { connectionOf, presenceOf } from '../session/user-session.ts';
+import { allowsDelegation } from '../session/session-transfer.ts';
+import { connectionOf, presenceOf } from '../session/sessions.ts';
 import type { BrowserLogins } from './browser-login.ts';
-import { CONSENT_POLICY } from './missing-consent.ts';
+import type { LoginActions } from './login-actions.ts';
 
 const { Check, Prompt, base } = interactionPolicy;
 
 /** SDKs compare these descriptions of `login_required` and `consent_required`. */
-export const LOGIN_REQUIRED = 'Login required';
+const LOGIN_REQUIRED = 'Login required';
 const CONSENT_REQUIRED = 'Consent required';
 
 /** The reason of a login prompt for a session in which nobody was there, where the request needs the user. */
@@ -36,28 +38,18 @@ export const LACKS_USER = 'unattended';
 /** The reason of a login prompt for a session that lacks a second factor. */
 export const LACKS_SECOND_FACTOR = 'second_factor';
 
-interface PolicyDependencies extends Pick<BrowserLogins, 'lacksSecondFactor'> {
+interface PolicyDependencies extends Pick<BrowserLogins, 'lacksSecondFactor'>, LastStepDependencies {
   config: Pick<Config, 'resourceServer' | 'settings'>;
   ownCallbacks: Pick<OwnCallbacks, 'isWithoutConsent' | 'has' | 'actOf'>;
   organizations: Pick<Organizations, 'isMember'>;
-  /** @see SecondFactor.description */
-  lacksFactorDescription: string;
-  /** The steps that run when nothing more has to be asked (last-steps.ts). */
-  lastSteps: readonly interactionPolicy.Prompt[];
 }
 
 /**
  * Builds the interaction policy: the engine's own prompts, with the choice of an account, our descriptions, and our
  * rules for consent.
  */
-export function policy({
-  lacksSecondFactor,
-  lacksFactorDescription,
-  config,
-  ownCallbacks,
-  organizations,
-  lastSteps,
-}: PolicyDependencies): interactionPolicy.Prompt[] {
+export function policy(deps: PolicyDependencies): interactionPolicy.Prompt[] {
+  const { lacksSecondFactor, lacksFactorDescription, config, ownCallbacks, organizations } = deps;
   const prompts = base();
   const login = prompts.get('login');
   const consent = prompts.get('consent');
@@ -91,7 +83,7 @@ export function policy({
   prompts.add(new Prompt({ name: 'organization_name' }, asksFor('pre_login_prompt')), 0);
   const afterLogin = [...prompts].indexOf(login) + 1;
   prompts.add(new Prompt({ name: 'organization' }, asksFor('post_login_prompt')), afterLogin);
-  for (const prompt of lastSteps) prompts.add(prompt);
+  for (const prompt of lastSteps(deps)) prompts.add(prompt);
   return prompts;
 }
 
@@ -196,4 +188,120 @@ function wrongConnection({ oidc }: KoaContextWithOIDC): boolean {
   return matchesConnection(params?.connection, connectionOf(session))
     ? Check.NO_NEED_TO_PROMPT
     : Check.REQUEST_PROMPT;
+}
+
+// The steps that run right before a request is answered, when nothing more has to be asked: the tenant's actions,
+// which may ask for more themselves, and using up a pushed request. They are the last prompts of the engine's
+// policy, because the engine offers no other hook there; it answers the request when none of them prompts.
+
+interface LastStepDependencies {
+  /** @see SecondFactor.description */
+  lacksFactorDescription: string;
+  /** @see PushedRequests.use */
+  pushedRequests: { use(ctx: KoaContextWithOIDC): Promise<void> };
+  loginActions: Pick<LoginActions, 'atAuthorization'>;
+}
+
+function lastSteps({
+  lacksFactorDescription,
+  pushedRequests,
+  loginActions,
+}: LastStepDependencies): interactionPolicy.Prompt[] {
+  const use = new Check('request_uri', '', 'invalid_request_uri', async (ctx) => {
+    await pushedRequests.use(ctx);
+    return Check.NO_NEED_TO_PROMPT;
+  });
+  return [...actionPrompts(loginActions, lacksFactorDescription), new Prompt({ name: 'request_uri' }, use)];
+}
+
+/**
+ * The prompts for what actions ask for: a second factor, a redirect, or a login as another user. The actions run
+ * once for a request, however many of these prompts ask for their outcome.
+ */
+function actionPrompts(actions: Pick<LoginActions, 'atAuthorization'>, lacksFactorDescription: string) {
+  const asks = (step: 'factor' | 'redirect' | 'primary') => async (ctx: KoaContextWithOIDC) =>
+    (await actions.atAuthorization(ctx))?.step === step;
+  const details = async (ctx: KoaContextWithOIDC) => ({
+    actions: (await actions.atAuthorization(ctx))?.waiting,
+  });
+  const factor = [
+    LACKS_SECOND_FACTOR,
+    lacksFactorDescription,
+    'login_required',
+    asks('factor'),
+    details,
+  ] as const;
+  // SDKs know this error for a silent request whose user would have to be redirected.
+  const redirect = ['redirect', 'External interaction required', 'interaction_required'] as const;
+  return [
+    new Prompt({ name: 'login' }, new Check(...factor)),
+    new Prompt({ name: 'redirect' }, new Check(...redirect, asks('redirect'), details)),
+    new Prompt(
+      { name: 'primary' },
+      new Check('primary', LOGIN_REQUIRED, 'login_required', asks('primary'), details),
+    ),
+  ];
+}
+
+// What the consent prompt has to ask the user for.
+
+type ConsentInteraction = Pick<InstanceType<Provider['Interaction']>, 'prompt' | 'params'>;
+
+export interface MissingConsent {
+  oidcScopes: string[];
+  /** Scopes by API identifier. */
+  apis: Record<string, string[]>;
+  /** The requested authorization details (RFC 9396), and their API. */
+  details: { audience: string | undefined; all: AuthorizationDetail[] };
+}
+
+/** The reason of a consent prompt for an API that requires consent each time. @see asksEachTime */
+const CONSENT_POLICY = 'consent_policy';
+
+export function missingConsent(interaction: ConsentInteraction): MissingConsent {
+  const { missingOIDCScope = [], missingOIDCClaims = [] } = interaction.prompt.details as {
+    missingOIDCScope?: string[];
+    missingOIDCClaims?: string[];
+  };
+  const resources = resourceScopes(interaction);
+  const oidcScopes = [...new Set([...missingOIDCScope, ...scopesOfClaims(missingOIDCClaims)])];
+  // With `prompt=consent` nothing may be missing: then all that was requested is shown.
+  const { params, prompt } = interaction;
+  const all = detailsIn(params.authorization_details);
+  const details = { audience: requestedAudience(params), all };
+  const isMissing = oidcScopes.length > 0 || Object.keys(resources).length > 0;
+  const isForDetails = all.length > 0 && !prompt.reasons.includes('consent_prompt');
+  // With a consent policy everything is asked for again. If only the missing scopes were shown, the user would
+  // allow the others unseen.
+  const hasConsentPolicy = prompt.reasons.includes(CONSENT_POLICY);
+  if (hasConsentPolicy || (!isMissing && !isForDetails)) return { ...requestedConsent(interaction), details };
+  return { oidcScopes, apis: byAudience(resources), details };
+}
+
+function requestedConsent({ params }: ConsentInteraction): Omit<MissingConsent, 'details'> {
+  const scopes = typeof params.scope === 'string' ? params.scope.split(' ') : [];
+  const audience = requestedAudience(params);
+  return {
+    oidcScopes: [
+      ...new Set([...scopes.filter(isOidcScope), ...scopesOfClaims(requestedClaims(params.claims))]),
+    ],
+    apis: audience === undefined ? {} : { [audience]: scopes.filter((scope) => !isOidcScope(scope)) },
+  };
+}
+
+function byAudience(resources: Readonly<Record<string, string[]>>): Record<string, string[]> {
+  return Object.fromEntries(
+    Object.entries(resources).map(([resource, scopes]) => [
+      toAudience(resource),
+      scopes.filter((scope) => !isOidcScope(scope)),
+    ]),
+  );
+}
+
+/** Returns the API scopes without consent, by resource indicator. */
+export function resourceScopes(interaction: ConsentInteraction): Record<string, string[]> {
+  const { missingResourceScopes } = interaction.prompt.details as {
+    missingResourceScopes?: Record<string, string[]>;
+  };
+  return missingResourceScopes ?? {};
 }

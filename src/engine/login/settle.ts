@@ -9,9 +9,9 @@ import type { Login } from '../../users/login.ts';
 import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
 import { type Admission, admissionOf, matchesConnection } from '../admission/admission.ts';
+import { wouldEnroll } from '../admission/exchange-context.ts';
 import type { Organizations } from '../admission/organizations.ts';
 import type { LoginRequirements, SecondFactor } from '../admission/second-factor.ts';
-import { wouldEnroll } from '../admission/transferred-session.ts';
 
 interface SettleDependencies {
   users: Users;
@@ -58,7 +58,6 @@ export interface Settlement {
   settle(login: Login, clientId: string, result: LoginResult): Promise<AuthError | undefined>;
 }
 
-/** Makes the functions that end all logins of the tenant. */
 export function createSettlement({
   users,
   events,
@@ -99,7 +98,6 @@ export function createSettlement({
   };
 }
 
-/** Records the outcome of a login. */
 type RecordEvent = (
   type: 's' | 'sdel' | 'f' | 'mfar',
   login: Login,

@@ -1,35 +1,41 @@
 // Changes of the engine's classes, for what its configuration has no switch for. Each has its reason beside it.
 
+import type { Context } from 'koa';
 import Provider, {
   type AccessToken,
+  type Client,
   type ClientCredentials,
+  errors,
   type KoaContextWithOIDC,
   type Session,
 } from 'oidc-provider';
+import { isCallback, isCallbackOf } from '../../http/schemes.ts';
 import { authenticationClasses } from '../../records/authentication-classes.ts';
 import { type Clock, epochSeconds } from '../../runtime/clock.ts';
 import type { Random } from '../../runtime/secrets.ts';
+import { UniqueKeyError } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';
-import { loginRequirements } from '../admission/login-requirements.ts';
-import { makeReplayCheckAtomic, type ReplayDetectionClass } from '../authorize/replay-detection.ts';
-import type { Nonces } from '../base/internals.ts';
+import { loginRequirements } from '../admission/second-factor.ts';
+import { useParsedBody } from '../base/entrance.ts';
 import {
   acceptAllAlgorithms,
   grantParameters,
   isProofOf,
   keepCallbackQueries,
+  type Nonces,
   replaceNonces,
 } from '../base/internals.ts';
-import { useParsedBody } from '../base/parsed-body.ts';
-import { adaptAddresses, type RequestClass } from '../binding/addresses.ts';
+import { readExtensions } from '../base/request-extensions.ts';
+import { replayKey } from '../base/request-replay.ts';
 import type { BindToken } from '../binding/certificate-binding.ts';
+import { urlAtProofOrigin } from '../binding/dpop.ts';
 import type { UsedProofs } from '../binding/used-proofs.ts';
-import type { CustomClaims } from '../claims/custom-claims.ts';
-import { adaptClients, type ClientClass } from '../client/client-class.ts';
+import type { CustomClaims } from '../claims/claims.ts';
+import { applicationSettings } from '../client/applications.ts';
 import type { LoginActions } from '../login/login-actions.ts';
 import { refreshTokenId } from '../session/refresh-families.ts';
-import { presenceOf } from '../session/user-session.ts';
-import { adaptIdToken, type IdTokenClass } from '../token/id-token.ts';
+import { presenceOf } from '../session/sessions.ts';
+import { adaptIdToken, type IdTokenClass } from '../token/access-token.ts';
 
 /** The classes of a provider that are changed. */
 interface EngineClasses {
@@ -177,7 +183,7 @@ function adaptTokens(provider: Provider, random: Random): void {
   // A token's value contains its family, so that reuse of an old one is recognized without its record.
   RefreshToken.prototype.generateTokenId = () => refreshTokenId(random);
 
-  // refresh-targets.ts has decided which API a refresh is for and left it in the parameters as `resource`. The
+  // token/refresh.ts has decided which API a refresh is for and left it in the parameters as `resource`. The
   // engine alone would only accept what was granted with the token.
   Object.defineProperty(RefreshToken.prototype, 'resourceIndicators', {
     get(this: { resource?: string | string[] }) {
@@ -218,5 +224,182 @@ export function readGrantParameters(
     const requested = grantType();
     const ownParameters = typeof requested === 'string' ? byGrantType.get(requested) : undefined;
     return (ownParameters ?? all).values();
+  };
+}
+
+// The addresses that the tenant is served at: its own, those of its custom domains, and the one of mutual TLS. Each endpoint
+// has the same path at all of them.
+
+/** The members of the engine's request class that are changed here. */
+interface RequestClass {
+  prototype: {
+    clientJwtAuthExpectedAudience(this: { ctx: { path: string } }): Set<string>;
+    urlFor(name: string, options?: Record<string, unknown>): string;
+  };
+}
+
+/** Teaches the engine the origins beside the issuer's own. @param model the engine's request class. */
+function adaptAddresses(
+  { prototype }: RequestClass,
+  provider: Provider,
+  config: Pick<Config, 'customOrigins'>,
+): void {
+  // Links are made from the issuer, never from a request's Host header. The engine asks for the URL of its own
+  // route without options when it verifies a DPoP proof, which may have been made for a custom domain.
+  prototype.urlFor = function urlFor(this: { route?: string; ctx: Context }, name, options) {
+    const address = provider.urlFor(name, options);
+    return options === undefined && name === this.route
+      ? urlAtProofOrigin(this.ctx, config.customOrigins(), address)
+      : address;
+  } as RequestClass['prototype']['urlFor'];
+
+  const { clientJwtAuthExpectedAudience } = prototype;
+  const { origin: own } = new URL(provider.issuer);
+  prototype.clientJwtAuthExpectedAudience = function audiences(this: { ctx: { path: string } }) {
+    const accepted = clientJwtAuthExpectedAudience.call(this).add(provider.urlFor('token'));
+    // The URL of the requested endpoint, which may be one of ours (CIBA Core §7.1).
+    accepted.add(`${own}${this.ctx.path}`);
+    const paths = [...accepted].filter((one) => one !== provider.issuer).map((one) => new URL(one).pathname);
+    for (const origin of config.customOrigins()) for (const path of paths) accepted.add(`${origin}${path}`);
+    // SDKs sign assertions for the issuer, with or without its slash.
+    return accepted.add(provider.issuer.replace(/\/$/, ''));
+  };
+}
+
+// Changes of the engine's client class, for what client metadata cannot express.
+
+/** The members of the engine's client class that are changed. */
+interface ClientClass {
+  find(id: string): Promise<Client | undefined>;
+  adapter: { find(id: string): Promise<object | undefined> };
+  prototype: Client & { includeSid(): boolean };
+  Schema: { prototype: { redirectUris(uris?: string[], label?: string): void } };
+}
+
+interface SchemaInstance {
+  redirect_uris?: string[];
+  invalidate(message: string): never;
+}
+
+/** Changes the client class of one engine. @param Client its client class. */
+function adaptClients(Client: ClientClass): void {
+  cacheClients(Client);
+
+  // Every ID token carries `sid` (docs/wire/token.md), not only those of back-channel logout clients.
+  Client.prototype.includeSid = () => true;
+
+  // The engine answers invalid_request; SDKs expect unauthorized_client with this text.
+  const { responseTypeAllowed } = Client.prototype;
+  Client.prototype.responseTypeAllowed = function allowed(this: Client, type) {
+    if (responseTypeAllowed.call(this, type)) return true;
+    const grantType = type.split(' ').some((part) => part !== 'code') ? 'implicit' : 'authorization_code';
+    throw new errors.UnauthorizedClient(`Grant type '${grantType}' not allowed for the client.`);
+  };
+
+  // The API decides which types of authorization_details an application may ask for, not metadata of the
+  // application.
+  Object.defineProperty(Client.prototype, 'authorizationDetailsTypes', {
+    get: () => undefined,
+    set: () => undefined,
+  });
+
+  // The engine's own rule includes `localhost`, and depends on an application_type that forbids other callbacks.
+  Client.prototype.redirectUriAllowed = function allowed(this: Client, address) {
+    const callbacks = this.redirectUris ?? [];
+    return isCallbackOf({ callbacks, app_type: applicationSettings(this).appType }, address);
+  };
+
+  // A fault that is found before the engine sees a request is answered as if the engine had found it: at the
+  // application, in its response mode. This method is the first that the engine calls on a client.
+  const { responseModeAllowed } = Client.prototype;
+  Client.prototype.responseModeAllowed = function allowed(this: Client, ...args) {
+    const { refused } = readExtensions(Provider.ctx?.oidc.params ?? {});
+    if (refused !== undefined) throw new errors.CustomOIDCProviderError(refused.error, refused.description);
+    return responseModeAllowed.apply(this, args);
+  };
+
+  // An application may have http, localhost and custom-scheme callbacks side by side (docs/wire/authorize.md), which the
+  // engine's rules per application_type forbid. They are matched exactly.
+  Client.Schema.prototype.redirectUris = function redirectUris(this: SchemaInstance, uris, label) {
+    for (const uri of uris ?? this.redirect_uris ?? []) {
+      if (!isCallback(uri)) {
+        this.invalidate(`${label ?? 'redirect_uris'} must be absolute URIs without a fragment`);
+      }
+    }
+  };
+}
+
+/**
+ * Keeps the client that the engine made of its metadata for as long as the adapter gives the same metadata. The engine itself
+ * serializes and hashes the metadata at every request to find its client again, and keeps a number of them only.
+ */
+function cacheClients(Client: ClientClass): void {
+  const find = Client.find.bind(Client);
+  const cache = new WeakMap<object, Client>();
+  Client.find = async (id) => {
+    const metadata = typeof id === 'string' && id !== '' ? await Client.adapter.find(id) : undefined;
+    const cached = metadata && cache.get(metadata);
+    if (cached !== undefined) return cached;
+    const client = await find(id);
+    if (client !== undefined) matchKeysWithoutId(client);
+    if (metadata !== undefined && client !== undefined) cache.set(metadata, client);
+    return client;
+  };
+}
+
+// The keys of clients that were registered without a `kid`.
+
+interface ClientKeys {
+  selectForVerify(criteria: { alg: string; kid?: string | undefined }): { kid?: string }[];
+}
+
+/**
+ * Lets an assertion with a `kid` be verified by a key that was registered without one: `kid` is only a hint (RFC 7515 §4.1.4),
+ * and the engine accepts only a key with exactly that `kid`.
+ */
+function matchKeysWithoutId(client: Client): void {
+  // Missing from the engine's types.
+  const { asymmetricKeyStore: keys } = client as unknown as { asymmetricKeyStore: ClientKeys };
+  // The engine may hand out the same client object again; wrapping it each time would make every look-up slower.
+  if (Object.hasOwn(keys, 'selectForVerify')) return;
+  const select = keys.selectForVerify.bind(keys);
+  keys.selectForVerify = ({ kid, ...criteria }) => {
+    const found = select({ ...criteria, kid });
+    if (found.length > 0 || kid === undefined) return found;
+    return select(criteria).filter((key) => key.kid === undefined);
+  };
+}
+
+// Records what the engine accepts only once: the `jti` of a client's assertion (RFC 7523 §3), and that of a DPoP
+// proof (RFC 9449 §11.1).
+
+/** The engine's class of records of use. */
+interface ReplayDetectionClass {
+  unique(iss: string, jti: string, exp: number): Promise<boolean>;
+  instantiate(payload: object): { save(ttlSeconds: number): Promise<unknown> };
+}
+
+/**
+ * Makes the check atomic. The engine first checks whether a `jti` was used and then stores it, so two simultaneous
+ * requests would both be accepted.
+ * @param wallClock the clock that dates in JWTs are compared with.
+ * @param proofs the record of used DPoP proofs, and a function that tells whether a `jti` is that of the current
+ *   request's proof.
+ */
+function makeReplayCheckAtomic(
+  model: ReplayDetectionClass,
+  wallClock: Clock,
+  { usedProofs, isProof }: { usedProofs: UsedProofs; isProof(jti: string): boolean },
+): void {
+  model.unique = async (iss, jti, exp) => {
+    if (isProof(jti)) return usedProofs.recordUse(iss, jti);
+    const used = model.instantiate({ jti: replayKey([iss, jti]), iss });
+    try {
+      await used.save(exp - epochSeconds(wallClock));
+      return true;
+    } catch (thrown) {
+      if (thrown instanceof UniqueKeyError) return false;
+      throw thrown;
+    }
   };
 }

@@ -8,13 +8,12 @@ import type { Config } from '../../tenant/config.ts';
 import { isSessionExpired } from '../admission/lifetimes.ts';
 import { PUSHED_MODEL } from '../authorize/pushed-requests.ts';
 import { artifactKey, presentedPayload, storedPayload } from '../base/artifact-keys.ts';
-import type { Commits } from '../base/commit.ts';
+import type { Commits, ReadAhead } from '../base/commit.ts';
 import { ALREADY_USED } from '../base/failures.ts';
-import type { ReadAhead } from '../base/read-ahead.ts';
 import { clientMetadata, metadataExpiry } from '../client/applications.ts';
 import type { OwnCallbacks } from '../client/own-callbacks.ts';
 import { isTolerated, refreshTokenAdapter, revokeGrant } from '../session/refresh-families.ts';
-import { removeIfSessionEnded } from '../session/session-ending.ts';
+import { removeIfSessionEnded } from '../session/sessions.ts';
 
 interface AdapterDependencies {
   store: Store;

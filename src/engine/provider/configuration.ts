@@ -8,6 +8,8 @@ import type { Signing } from '../../capabilities/signing/signing.ts';
 import type { ClientCertificates } from '../../capabilities/tls/client-certificates.ts';
 import { AuthError, isBusy } from '../../http/errors.ts';
 import { authenticationClasses } from '../../records/authentication-classes.ts';
+import { CREDENTIAL_ALGORITHMS } from '../../records/client-credentials.ts';
+import { SIGNING_ALGS, TOKEN_ALGS } from '../../records/signing-algs.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Measures } from '../../runtime/measures.ts';
 import type { Correlation } from '../../runtime/requester.ts';
@@ -18,51 +20,53 @@ import type { Events } from '../../tenant/events.ts';
 import type { Users } from '../../users/users.ts';
 import { resourceIndicators } from '../admission/audience.ts';
 import { lifetimes } from '../admission/lifetimes.ts';
-import type { MachineOrganizations } from '../admission/machine-organizations.ts';
-import type { Organizations } from '../admission/organizations.ts';
+import type { MachineOrganizations, Organizations } from '../admission/organizations.ts';
 import type { SecondFactor } from '../admission/second-factor.ts';
+import {
+  type ConnectionFault,
+  extraParameters,
+  type UseTicket,
+} from '../authorize/authorization-parameters.ts';
 import type { CheckRequest, DirectRedirect } from '../authorize/authorize.ts';
-import { lastSteps } from '../authorize/last-steps.ts';
-import { type ConnectionFault, extraParameters, type UseTicket } from '../authorize/parameter-checks.ts';
-import { interactionPath } from '../authorize/pending-interaction.ts';
 import type { PushedRequests } from '../authorize/pushed-requests.ts';
+import { waitingPath } from '../authorize/waiting-requests.ts';
 import { richAuthorizationRequests } from '../base/authorization-details.ts';
-import type { Commits } from '../base/commit.ts';
+import type { Commits, ReadAhead } from '../base/commit.ts';
 import type { ErrorPage } from '../base/message-modes.ts';
-import type { ReadAhead } from '../base/read-ahead.ts';
 import { OIDC_SCOPES } from '../base/requested-audience.ts';
-import { refuseUnboundRefresh } from '../binding/certificate-binding.ts';
-import { dpopFeature, type ProofState } from '../binding/dpop.ts';
-import { mutualTls } from '../binding/mtls.ts';
+import { mutualTls, refuseUnboundRefresh } from '../binding/certificate-binding.ts';
+import { DPOP_ALGORITHMS, dpopFeature, type ProofState } from '../binding/dpop.ts';
 import { refuseUnboundToken } from '../binding/proof-of-possession.ts';
-import { accounts, claimsByScope, type VerifiedUsers } from '../claims/claims.ts';
-import type { CustomClaims } from '../claims/custom-claims.ts';
-import { preciseIssue, type TokenUsers } from '../claims/email-at-issue.ts';
-import { assertClaims } from '../claims/essential-claims.ts';
+import {
+  accounts,
+  assertClaims,
+  type CustomClaims,
+  claimsByScope,
+  preciseIssue,
+  type TokenUsers,
+  type VerifiedUsers,
+} from '../claims/claims.ts';
 import {
   applicationSettings,
   DELIVERY_MODE_PROPERTY,
   RESPONSE_TYPES,
   SETTINGS_PROPERTY,
 } from '../client/applications.ts';
-import type { ClientAssertions } from '../client/client-assertion.ts';
+import type { ClientAssertions } from '../client/client-authentication.ts';
 import { engineProfile } from '../client/compliance.ts';
+import { ENCRYPTION } from '../client/encryption.ts';
 import type { OwnCallbacks } from '../client/own-callbacks.ts';
 import type { BrowserLogins } from '../login/browser-login.ts';
 import type { LoginActions } from '../login/login-actions.ts';
 import { policy } from '../login/policy.ts';
 import type { LogoutChannels } from '../session/logout-channels.ts';
-import type { SessionTransfers } from '../session/session-transfer.ts';
-import type { TransferredSessions } from '../session/session-transfer-checks.ts';
+import type { SessionTransfers, TransferredSessions } from '../session/session-transfer.ts';
 import { accessTokenFormat } from '../token/access-token.ts';
 import { loadGrant } from '../token/grants.ts';
-import { extendRefreshToken } from '../token/refresh.ts';
-import type { RefreshTargets } from '../token/refresh-targets.ts';
+import { extendRefreshToken, type RefreshTargets } from '../token/refresh.ts';
 import type { VendorGrant } from '../token/tokens.ts';
 import { createAdapter } from './adapter.ts';
-import { discoveryMembers } from './discovery.ts';
-import { ALGORITHMS, CLIENT_AUTHENTICATION, DISCOVERY, FEATURES, ROUTES } from './engine-features.ts';
-import { engineKeys } from './renewal.ts';
+import { discoveryMembers, engineKeys } from './renewal.ts';
 
 export interface EngineDependencies {
   /** The public origin; the issuer is it with a slash. */
@@ -96,7 +100,6 @@ export interface EngineDependencies {
   checkRequest: CheckRequest;
   directRedirect: DirectRedirect;
   connectionFault: ConnectionFault;
-  /** The certificates that clients show. */
   certificates: ClientCertificates;
   /** How applications learn that a session has ended. */
   logoutChannels: LogoutChannels;
@@ -104,9 +107,8 @@ export interface EngineDependencies {
 }
 
 /** Binds a waiting request to its browser, by a cookie. */
-export type BindInteraction = (ctx: Context, uid: string) => void;
+export type BindWaitingRequest = (ctx: Context, uid: string) => void;
 
-/** Returns the engine's configuration. */
 export function engineConfiguration(
   deps: EngineDependencies & {
     commits: Commits;
@@ -126,11 +128,10 @@ export function engineConfiguration(
   },
   grantTypes: () => ReadonlySet<string>,
   useTicket: UseTicket,
-  bind: BindInteraction,
+  bind: BindWaitingRequest,
   logins: BrowserLogins,
 ): Configuration {
   const { baseUrl, config, wallClock } = deps;
-  const lacksFactorDescription = deps.secondFactor.description;
   return {
     adapter: createAdapter({ ...deps, grantTypes }),
     jwks: engineKeys(deps.signing.sign, config.signingKeys()),
@@ -153,15 +154,10 @@ export function engineConfiguration(
     extraClientMetadata: { properties: [SETTINGS_PROPERTY, DELIVERY_MODE_PROPERTY] },
     cookies: cookies(),
     interactions: {
-      policy: policy({
-        ...deps,
-        ...logins,
-        lacksFactorDescription,
-        lastSteps: lastSteps({ ...deps, lacksFactorDescription }),
-      }),
+      policy: policy({ ...deps, ...logins, lacksFactorDescription: deps.secondFactor.description }),
       url: (ctx, { uid }) => {
         bind(ctx, uid);
-        return interactionPath(uid);
+        return waitingPath(uid);
       },
     },
     findAccount: logins.wrapFindAccount(accounts(deps)),
@@ -187,7 +183,6 @@ function tokenClaims(
   };
 }
 
-/** Shows the engine's errors on our error page. */
 function renderErrorOn(page: ErrorPage): NonNullable<Configuration['renderError']> {
   return (ctx, { error, error_description: description = 'The request is invalid.' }, cause) => {
     const shown = new AuthError(ctx.status, error, description, { cause });
@@ -242,3 +237,55 @@ function cookies(): Configuration['cookies'] {
     short: { httpOnly: true, secure: true, sameSite: 'lax', signed: false },
   };
 }
+
+// The engine's features that are on, their algorithms and their paths.
+
+/** The engine's features that are on. Logout, userinfo and second factors are our own code. */
+const FEATURES: NonNullable<Configuration['features']> = {
+  devInteractions: { enabled: false },
+  // Tokens are signed by src/signing, in this process or by a key service.
+  externalSigningSupport: { enabled: true, ack: 'experimental-01' },
+  encryption: { enabled: true },
+  pushedAuthorizationRequests: { enabled: true },
+  jwtResponseModes: { enabled: true },
+  rpInitiatedLogout: { enabled: false },
+  clientCredentials: { enabled: true },
+  revocation: {
+    enabled: true,
+    // Another client's token is neither revoked nor revealed (RFC 7009 §2.1).
+    allowedPolicy: (_ctx, client, token) => token.clientId === client.clientId,
+  },
+};
+
+const CLIENT_AUTHENTICATION = [
+  'client_secret_basic',
+  'client_secret_post',
+  'private_key_jwt',
+  'tls_client_auth',
+  'self_signed_tls_client_auth',
+  'none',
+] as const;
+
+const ALGORITHMS: NonNullable<Configuration['enabledJWA']> = {
+  clientAuthSigningAlgValues: [...CREDENTIAL_ALGORITHMS],
+  idTokenSigningAlgValues: [...TOKEN_ALGS],
+  authorizationSigningAlgValues: [...SIGNING_ALGS],
+  ...ENCRYPTION,
+  dPoPSigningAlgValues: [...DPOP_ALGORITHMS],
+};
+
+const ROUTES: NonNullable<Configuration['routes']> = {
+  authorization: '/authorize',
+  token: '/oauth/token',
+  revocation: '/oauth/revoke',
+  pushed_authorization_request: '/oauth/par',
+  userinfo: '/userinfo',
+  jwks: '/.well-known/jwks.json',
+  end_session: '/oidc/logout',
+};
+
+/** Metadata that the engine lacks: request objects are read before the engine, which does not know of them. */
+const DISCOVERY: NonNullable<Configuration['discovery']> = {
+  request_parameter_supported: true,
+  request_object_signing_alg_values_supported: CREDENTIAL_ALGORITHMS,
+};

@@ -7,7 +7,6 @@ import type { Config } from '../../tenant/config.ts';
 import type { LogoutChannel } from '../session/logout-channels.ts';
 import { type GrantDeclaration, grantTypeOf, type VendorGrant } from '../token/tokens.ts';
 
-/** The parts of a feature that the engine calls. */
 interface EngineParts {
   grants: VendorGrant[];
   logoutChannels: LogoutChannel[];
@@ -42,7 +41,6 @@ export interface Feature<N = never, E = never> extends Declaration, Traits {
 /** A feature as its folder declares it. @template D what its handlers are given. */
 interface FeatureDeclaration<D, E> extends Declaration, Traits {
   routes?: RouteDeclarations<D>;
-  /** Grants of the token endpoint. */
   grants?: readonly GrantDeclaration<E>[];
   /** The channels that learn when a session ends. */
   logoutChannels?: (needs: E) => LogoutChannel[];

@@ -15,56 +15,66 @@ import type { ResourceServer as Api } from '../../records/collections.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
+import { permittedScopes } from '../admission/audience.ts';
 import { INTERACTION_SECONDS, sessionLifetime } from '../admission/lifetimes.ts';
-import { machineOrganizations } from '../admission/machine-organizations.ts';
-import { createOrganizations, type Organizations, organizationOf } from '../admission/organizations.ts';
-import { permittedScopes } from '../admission/permitted-scopes.ts';
+import {
+  createOrganizations,
+  machineOrganizations,
+  type Organizations,
+  organizationOf,
+} from '../admission/organizations.ts';
+import type { SecondFactor } from '../admission/second-factor.ts';
+import type { UseTicket } from '../authorize/authorization-parameters.ts';
 import { type AuthorizationEndpoint, authorizationEndpoint } from '../authorize/authorize.ts';
-import { interactions } from '../authorize/interaction.ts';
-import { bindBrowser } from '../authorize/interaction-browser.ts';
 import { type PushRequest, parEndpoint } from '../authorize/par-endpoint.ts';
-import type { UseTicket } from '../authorize/parameter-checks.ts';
-import type { Interactions } from '../authorize/pending-interaction.ts';
 import { pushedRequests } from '../authorize/pushed-requests.ts';
 import { requestReader } from '../authorize/received-request.ts';
 import { logInSilently } from '../authorize/silent-login.ts';
+import { bindBrowser, type WaitingRequests, waitingRequests } from '../authorize/waiting-requests.ts';
 import { hashOldKeys } from '../base/artifact-keys.ts';
-import { basicReader } from '../base/basic-credentials.ts';
-import { type Commits, createCommits } from '../base/commit.ts';
-import { type EnterEngine, engineEntrance } from '../base/entrance.ts';
+import { type Commits, createCommits, createReadAhead, type ReadAhead } from '../base/commit.ts';
+import { basicReader, type EnterEngine, engineEntrance, type ReadBasic } from '../base/entrance.ts';
 import { engineFailures } from '../base/failures.ts';
 import { makeProvider, wrapGrants } from '../base/internals.ts';
 import { registerMessageModes } from '../base/message-modes.ts';
-import type { PublishedKeys } from '../base/published-keys.ts';
-import { createReadAhead, type ReadAhead } from '../base/read-ahead.ts';
+import { type PublishedKeys, publishedKeys } from '../base/own-tokens.ts';
 import { isOidcScope, toAudience } from '../base/requested-audience.ts';
 import { certificateBinding } from '../binding/certificate-binding.ts';
 import { loadProofState, type ProofState } from '../binding/dpop.ts';
 import { type CheckPossession, proofOfPossession } from '../binding/proof-of-possession.ts';
-import type { VerifiedUsers } from '../claims/claims.ts';
-import { type CustomClaims, createCustomClaims } from '../claims/custom-claims.ts';
-import type { TokenUsers } from '../claims/email-at-issue.ts';
+import {
+  type CustomClaims,
+  createCustomClaims,
+  type TokenUsers,
+  type VerifiedUsers,
+} from '../claims/claims.ts';
 import { applicationSettings } from '../client/applications.ts';
-import { type ClientAssertions, clientAssertions } from '../client/client-assertion.ts';
+import {
+  authenticateClient,
+  type ClientAssertions,
+  clientAssertions,
+} from '../client/client-authentication.ts';
 import { browserLogins } from '../login/browser-login.ts';
 import { type LoginActions, loginActions } from '../login/login-actions.ts';
-import { loginExecutions } from '../login/login-executions.ts';
+import { loginExecutions } from '../login/login-runs.ts';
 import { createSettlement, type Settlement } from '../login/settle.ts';
 import { addSessionState } from '../session/session-management.ts';
-import { type SessionTransfers, sessionTransfers } from '../session/session-transfer.ts';
-import { transferredSessions } from '../session/session-transfer-checks.ts';
-import { transferRedemption } from '../session/session-transfer-redemption.ts';
+import {
+  type SessionTransfers,
+  sessionTransfers,
+  transferRedemption,
+  transferredSessions,
+} from '../session/session-transfer.ts';
 import { createSessions, type Sessions } from '../session/sessions.ts';
 import { storeGrants } from '../token/grants.ts';
-import type { Introspect } from '../token/introspection.ts';
+import { type Introspect, introspection } from '../token/introspection.ts';
 import { type RedeemOwnCode, redeemOwnCodes } from '../token/own-codes.ts';
-import { refreshTargets } from '../token/refresh-targets.ts';
-import type { IdTokenReaders } from '../token/sent-id-tokens.ts';
+import { refreshTargets } from '../token/refresh.ts';
+import { type IdTokenReaders, idTokenReaders } from '../token/sent-id-tokens.ts';
 import { type TokenEndpoint, tokenEndpoint } from '../token/token-endpoint.ts';
-import { tokenReaders } from '../token/token-readers.ts';
-import type { Userinfo } from '../token/userinfo.ts';
+import { type Userinfo, type UserinfoDependencies, userinfo } from '../token/userinfo.ts';
 import { adaptEngine } from './adaptations.ts';
-import { type BindInteraction, type EngineDependencies, engineConfiguration } from './configuration.ts';
+import { type BindWaitingRequest, type EngineDependencies, engineConfiguration } from './configuration.ts';
 import { renewal } from './renewal.ts';
 
 export interface Engine extends IdTokenReaders {
@@ -74,7 +84,7 @@ export interface Engine extends IdTokenReaders {
   authorization: AuthorizationEndpoint;
   pushRequest: PushRequest;
   tokens: TokenEndpoint;
-  interactions: Interactions;
+  waitingRequests: WaitingRequests;
   settle: Settlement;
   organizations: Organizations;
   customClaims: CustomClaims;
@@ -92,7 +102,7 @@ export interface Engine extends IdTokenReaders {
   storeUsedProofs(): Promise<void>;
 }
 
-function bindInteractionTo(browsers: WeakMap<IncomingMessage, string>): BindInteraction {
+function bindInteractionTo(browsers: WeakMap<IncomingMessage, string>): BindWaitingRequest {
   return (ctx, uid) => {
     const secret = browsers.get(ctx.req);
     if (secret === undefined) throw new Error('a request waits that came by no endpoint of ours');
@@ -160,12 +170,10 @@ function adaptedProvider(
   return provider;
 }
 
-/** Makes the records of which users a request is about. */
 function requestUsers(): { verifiedUsers: VerifiedUsers; tokenUsers: TokenUsers } {
   return { verifiedUsers: new WeakMap(), tokenUsers: new WeakMap() };
 }
 
-/** Builds the engine of a tenant. */
 export async function createEngine(deps: EngineDependencies): Promise<Engine> {
   const { baseUrl, issuer, store, config, clock, wallClock, log } = deps;
   await deps.signing.start();
@@ -197,16 +205,16 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
   const readBasic = basicReader(config);
   const enter = engineEntrance(provider, renew, readBasic);
   const grantStorage = storeGrants(provider, parts.loginActions);
-  const waiting = interactions(provider, deps);
+  const waiting = waitingRequests(provider, deps);
   const receiving = { enter, requestReader: requestReader({ ...shared, issuer }) };
-  const authorizing = { ...receiving, provider, sessions, grantStorage, browsers, interactions: waiting };
+  const authorizing = { ...receiving, provider, sessions, grantStorage, browsers, waitingRequests: waiting };
   return {
     enter,
     sendDiscovery: cachedDocument(config),
     authorization: authorizationEndpoint({ ...shared, ...authorizing }),
     pushRequest: parEndpoint({ ...shared, ...receiving, failures, readBasic }),
     tokens: tokenEndpoint({ ...deps, ...requestTargets, failures, enter }),
-    interactions: waiting,
+    waitingRequests: waiting,
     settle,
     organizations,
     customClaims: parts.customClaims,
@@ -358,4 +366,29 @@ async function withinTargets(
   const targets = new Set(targetScopes);
   const added = permitted.filter((scope) => targets.has(scope) && !isOidcScope(scope));
   return [...granted.filter((scope) => scope === 'openid' || targets.has(scope)), ...added];
+}
+
+// Wires the readers of our tokens and of client credentials. Each uses the tenant's present keys.
+
+interface ReaderDependencies extends Omit<UserinfoDependencies, 'keys'> {
+  users: Users;
+  readBasic: ReadBasic;
+  organizations: Organizations;
+  sessions: Pick<Sessions, 'loginOf' | 'isOpen'>;
+  secondFactor: Pick<SecondFactor, 'isSufficient'>;
+}
+
+/** Makes the readers of one provider. */
+function tokenReaders(deps: ReaderDependencies) {
+  const { provider, config } = deps;
+  const { issuer } = provider;
+  const keys = publishedKeys(config);
+  const ofClient = (ctx: Context) => authenticateClient(provider, deps.readBasic, ctx);
+  return {
+    keys,
+    userinfo: userinfo({ ...deps, keys }),
+    introspect: introspection({ ...deps, authenticateClient: ofClient, issuer, keys }),
+    ...idTokenReaders({ ...deps, issuer, keys }),
+    authenticateClient: ofClient,
+  };
 }

@@ -22,11 +22,11 @@ import {
   tokenAnswer,
   userinfoAnswer,
 } from '../base/parameter-schemas.ts';
-import { hasStandardClaims } from '../claims/standard-claims.ts';
+import { hasStandardClaims } from '../claims/claims.ts';
 import { CHECK_SESSION, hasSessionManagement, sendCheckSession } from '../session/session-management.ts';
-import { mtlsAliases } from './discovery.ts';
 import { feature } from './feature.ts';
 import type { Engine } from './provider.ts';
+import { mtlsAliases } from './renewal.ts';
 
 interface EngineRoutesDependencies
   extends Pick<

@@ -6,7 +6,7 @@ import type { ArtifactRecord } from '../../records/engine.ts';
 import type { Frozen } from '../../records/record.ts';
 import type { Store } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';
-import { boundsOf } from '../admission/bounds.ts';
+import { boundsOf } from '../admission/lifetimes.ts';
 import { endBackchannelRequests } from '../base/backchannel-requests.ts';
 import type { Device } from '../base/device.ts';
 import { isOidcScope, toAudience } from '../base/requested-audience.ts';
@@ -69,7 +69,6 @@ export function isoDate(seconds: unknown): string | null {
     : null;
 }
 
-/** Makes the functions that list and revoke the refresh tokens of a tenant. */
 export function refreshTokenDirectory(deps: {
   store: Store;
   config: Config;

@@ -6,8 +6,7 @@ import type { Frozen } from '../../records/record.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Store } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';
-import { absoluteEnd, boundsOf } from '../admission/bounds.ts';
-import { isSessionExpired } from '../admission/lifetimes.ts';
+import { absoluteEnd, boundsOf, isSessionExpired } from '../admission/lifetimes.ts';
 import type { Device } from '../base/device.ts';
 import { isoDate } from './refresh-directory.ts';
 import { sessionMetadata, setSessionMetadata } from './session-metadata.ts';
@@ -60,7 +59,6 @@ interface SessionDirectoryDependencies {
 
 const HOUR = 3600;
 
-/** Makes the functions that list and end the sessions of a tenant. */
 export function sessionDirectory(deps: SessionDirectoryDependencies): SessionDirectory {
   const { store, config, clock, wallClock, sessions } = deps;
   const artifacts = store.collection('artifacts');

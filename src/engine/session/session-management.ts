@@ -17,7 +17,6 @@ const COOKIE = '__Secure-gatehouse_state';
 /** Not `HttpOnly`, because the script of the page reads it; sent to that page only. */
 const ATTRIBUTES = `Path=${CHECK_SESSION}; Secure; SameSite=None`;
 
-/** Whether a tenant has session management. */
 export function hasSessionManagement(config: Pick<Config, 'settings'>): boolean {
   return config.settings().tenant.flags.session_management === true;
 }

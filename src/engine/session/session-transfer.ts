@@ -1,6 +1,6 @@
 // Issues session transfer tokens. An application exchanges its refresh token, or a token that an action has
 // checked, for one, and opens a browser with it: a single request to /authorize then begins a session without a
-// login page. session-transfer-redemption.ts redeems the tokens.
+// login page.
 import type { Context } from 'koa';
 import { errors, type Grant, type KoaContextWithOIDC, type RefreshToken } from 'oidc-provider';
 import type { Challenges } from '../../capabilities/protection/challenges.ts';
@@ -13,17 +13,23 @@ import type { Frozen } from '../../records/record.ts';
 import type { SessionTransfer } from '../../records/session-transfer.ts';
 import { type Clock, epochSeconds } from '../../runtime/clock.ts';
 import type { Random } from '../../runtime/secrets.ts';
+import type { Store } from '../../store/contract.ts';
+import type { Config } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';
 import { primaryIdentity } from '../../users/changes.ts';
-import type { Login, Transfer } from '../../users/login.ts';
+import { type Login, methodsOfFirstFactor, type Transfer } from '../../users/login.ts';
 import type { Users } from '../../users/users.ts';
-import { transferOf } from '../admission/transferred-session.ts';
+import { transferOf } from '../admission/exchange-context.ts';
+import type { SecondFactor } from '../admission/second-factor.ts';
 import { artifactKey } from '../base/artifact-keys.ts';
 import { deviceOf } from '../base/device.ts';
+import { EXTENSIONS_PARAMETER, readExtensions } from '../base/request-extensions.ts';
+import { requestedAudience } from '../base/requested-audience.ts';
 import { applicationSettings } from '../client/applications.ts';
 import { applyForwardedAddress } from '../client/client-authentication.ts';
+import type { OwnCallbacks } from '../client/own-callbacks.ts';
 import { familyKey } from './refresh-families.ts';
-import { credentialVersionOf, factorsOf } from './user-session.ts';
+import { credentialVersionOf, factorsOf, type Sessions } from './sessions.ts';
 
 /** The token type identifier of session transfer tokens (RFC 8693 §3). */
 const SESSION_TRANSFER_TOKEN = 'urn:auth0:params:oauth:token-type:session_transfer_token';
@@ -130,7 +136,6 @@ interface TransferDependencies extends IssueDependencies {
   wallClock: Clock;
 }
 
-/** Makes the functions that issue session transfer tokens for refresh tokens. */
 export function sessionTransfers(deps: TransferDependencies): SessionTransfers {
   return {
     check: (ctx) => {
@@ -196,4 +201,277 @@ async function loginOfRefreshToken(
     organization,
     factors: factorsOf(grant),
   };
+}
+
+// Redeems session transfer tokens at /authorize. A token stands for a login as long as everything that it is bound
+// to is unchanged. A token that is refused does not fail the request: the user is asked to log in, and the log says
+// why the token was refused.
+
+/** The cookie in which a native app hands the token to a web view that it opens, so that the token is in no URL. */
+const COOKIE = 'auth0_session_transfer_token';
+
+/** Descriptions in the log, in the words of the hosted service. */
+const REASONS = {
+  unknown: 'Session Transfer Token not found or expired. This may indicate token reuse or expiration.',
+  device: 'Session Transfer Token device binding validation failed due to IP/ASN mismatch.',
+  organization: 'Session Transfer Token organization mismatch detected.',
+  user: 'Session Transfer Token user mismatch detected.',
+  parent: 'Parent refresh token not found. Session Transfer Token won’t be used for session establishment.',
+  delegation: 'Delegated access is not allowed for this client.',
+  recent: 'The request asks for a login of its own.',
+} as const;
+
+interface RedemptionDependencies {
+  challenges: Pick<Challenges, 'spendTicket'>;
+  events: Events;
+  secondFactor: Pick<SecondFactor, 'factorsOf'>;
+  ownCallbacks: Pick<OwnCallbacks, 'has'>;
+  transferred: Pick<TransferredSessions, 'holds'>;
+}
+
+/** The redemption of session transfer tokens at /authorize. */
+export interface TransferRedemption {
+  /**
+   * Spends the session transfer token of an authorization request, if it has one.
+   * @param leave ends the session that the browser has.
+   * @returns the login that the token stands for, which is also stored in the request's parameters; undefined when
+   *   there is no token, it is refused, or the browser already has a session of its user.
+   * @throws errors.OIDCProviderError, for the application, when the token is for acting on behalf of a user and the
+   *   browser has a session.
+   */
+  redeem(ctx: KoaContextWithOIDC, leave: () => Promise<void>): Promise<Login | undefined>;
+}
+
+/** Makes the function that redeems session transfer tokens. */
+export function transferRedemption(deps: RedemptionDependencies): TransferRedemption {
+  return {
+    redeem: async (ctx, leave) => {
+      const presented = tokenOf(ctx);
+      if (presented === undefined) return undefined;
+      const ticket = await deps.challenges.spendTicket<TransferredLogin>(SESSION_TRANSFER, presented.token);
+      const transferred = ticket?.data;
+      const reason =
+        transferred === undefined
+          ? 'unknown'
+          : await refusalReason(deps, ctx, { ...transferred, by: presented.by, leave });
+      if (transferred === undefined || reason !== undefined) {
+        logRefusal(deps, ctx, reason ?? 'unknown', transferred);
+        return undefined;
+      }
+      // The browser keeps the session that it has: it is of the same user.
+      if (ctx.oidc.session?.accountId !== undefined) return undefined;
+      return storeLogin(ctx, await withFactors(deps, transferred));
+    },
+  };
+}
+
+/** Returns the session transfer token of a request, where the application's settings allow the way that it came. */
+function tokenOf(ctx: KoaContextWithOIDC): { token: string; by: 'query' | 'cookie' } | undefined {
+  const { client, params } = ctx.oidc;
+  if (client === undefined || params === undefined) return undefined;
+  const { allowed_authentication_methods: methods } = applicationSettings(client).sessionTransfer;
+  const { transferToken } = readExtensions(params);
+  if (transferToken !== undefined)
+    return methods?.includes('query') === true ? { token: transferToken, by: 'query' } : undefined;
+  const cookieToken = methods?.includes('cookie') === true ? ctx.cookies.get(COOKIE) : undefined;
+  if (cookieToken === undefined) return undefined;
+  ctx.cookies.set(COOKIE, null, { secure: true, httpOnly: true });
+  return { token: cookieToken, by: 'cookie' };
+}
+
+type PresentedLogin = TransferredLogin & { by: 'query' | 'cookie'; leave: () => Promise<void> };
+
+/** Returns why the login that a token stands for is refused; undefined when it is accepted. */
+async function refusalReason(
+  deps: RedemptionDependencies,
+  ctx: KoaContextWithOIDC,
+  { login, organization, by, leave }: PresentedLogin,
+): Promise<keyof typeof REASONS | undefined> {
+  const { client, params = {}, session, prompts } = ctx.oidc;
+  if (client === undefined) return 'unknown';
+  const { transfer } = login;
+  const isDelegated = transfer.act !== undefined;
+  if (isDelegated && (by !== 'query' || !allowsDelegation(client, params, deps.ownCallbacks)))
+    return 'delegation';
+  const binding = applicationSettings(client).sessionTransfer.enforce_device_binding ?? 'ip';
+  // `asn` binding compares addresses too: we have no table of networks.
+  if ((isDelegated || binding !== 'none') && transfer.ip !== ctx.ip) return 'device';
+  if ((params.organization ?? undefined) !== organization) return 'organization';
+  if (!(await deps.transferred.holds(transfer))) return 'parent';
+  if (isDelegated && session?.accountId !== undefined) throw sessionExists();
+  if (session?.accountId !== undefined && session.accountId !== login.userId) {
+    await leave();
+    return 'user';
+  }
+  if (prompts.has('login') || prompts.has('select_account')) return 'recent';
+  // Nobody was there, so that no age is young enough.
+  return params.max_age === undefined ? undefined : 'recent';
+}
+
+/**
+ * The error for acting on behalf of a user in a browser that has a session: that one has to be logged out first.
+ */
+function sessionExists(): Error {
+  return new errors.AccessDenied('This browser has a session already: log out before acting for a user.');
+}
+
+/** Returns the login, without its second factor when the user's factors have changed since it was given. */
+async function withFactors(
+  deps: RedemptionDependencies,
+  { login, factors }: TransferredLogin,
+): Promise<Login> {
+  if (factors === undefined || factors === (await deps.secondFactor.factorsOf(login.userId))) return login;
+  return { ...login, amr: methodsOfFirstFactor(login.amr), acr: undefined };
+}
+
+/** Stores the login in the request's parameters, in place of the token. */
+function storeLogin({ oidc: { params = {} } }: KoaContextWithOIDC, transferred: Login): Login {
+  const { transferToken: _used, ...others } = readExtensions(params);
+  Object.assign(params, { [EXTENSIONS_PARAMETER]: JSON.stringify({ ...others, handed: transferred }) });
+  return transferred;
+}
+
+function logRefusal(
+  { events }: RedemptionDependencies,
+  ctx: KoaContextWithOIDC,
+  reason: keyof typeof REASONS,
+  transferred: TransferredLogin | undefined,
+): void {
+  const { client } = ctx.oidc;
+  events.record({
+    type: 'w',
+    ip: ctx.ip,
+    ...(client !== undefined && { client_id: client.clientId }),
+    ...(transferred !== undefined && { user_id: transferred.login.userId }),
+    description: `Single Sign-On failed: ${REASONS[reason]}`,
+  });
+}
+
+// Checks requests and refreshes in sessions that were transferred to a browser, and
+// decides what an application may get in such a session.
+
+interface CheckDependencies {
+  store: Store;
+  config: Pick<Config, 'client' | 'resourceServer' | 'settings'>;
+  ownCallbacks: Pick<OwnCallbacks, 'has'>;
+  /** @see Sessions.isOpen */
+  isOpen: Sessions['isOpen'];
+}
+
+/** The checks of transferred sessions, and of grants that were made in them. */
+export interface TransferredSessions {
+  /**
+   * Verifies that the transferred session in which a refresh token was issued still holds; a refresh token of
+   * another session passes.
+   * @throws errors.InvalidGrant when that session, or the refresh token that it was transferred for, has ended.
+   */
+  checkRefresh(ctx: KoaContextWithOIDC): Promise<void>;
+  /**
+   * Whether a transferred session, or a grant that was made in one, is still valid: both end with the refresh token
+   * that the session was transferred for, unless the application has switched `enforce_cascade_revocation` off.
+   */
+  holds(transfer: Transfer | undefined): Promise<boolean>;
+  /**
+   * Makes a request silent (`prompt=none`) when somebody acts for the user in its session: the user is not there to
+   * answer.
+   * @throws errors.OIDCProviderError, for the application, when the request asks for something that only the user
+   *   may do.
+   */
+  restrict(ctx: KoaContextWithOIDC, transfer: Transfer | undefined): Promise<void>;
+  /**
+   * Checks a request that is resumed after an interaction: meanwhile its browser may have got a transferred
+   * session, or the transferred session may have ended. Removes the scope `offline_access` where the application
+   * gets no refresh token in the session.
+   * @throws errors.LoginRequired when the session has ended, and what {@link restrict} throws.
+   */
+  resume(ctx: KoaContextWithOIDC, transfer: Transfer | undefined): Promise<void>;
+}
+
+/** Makes the checks of transferred sessions. */
+export function transferredSessions(deps: CheckDependencies): TransferredSessions {
+  const { config, store } = deps;
+  const holds: TransferredSessions['holds'] = async (transfer) => {
+    if (transfer?.parent === undefined) return true;
+    const client = await config.client(transfer.clientId);
+    if (client === undefined) return false;
+    if (client.session_transfer?.enforce_cascade_revocation === false) return true;
+    return (await store.collection('artifacts').get(transfer.parent)) !== undefined;
+  };
+  const restrict = restrictRequest(deps);
+  return {
+    holds,
+    restrict,
+    resume: async (ctx, transfer) => {
+      if (transfer === undefined) return;
+      if (!(await holds(transfer))) throw new errors.LoginRequired('Login required');
+      await restrict(ctx, transfer);
+      const { client, params } = ctx.oidc;
+      if (client === undefined || params === undefined || allowsRefresh(client, transfer)) return;
+      const scopes = scopeValues(String(params.scope ?? ''));
+      params.scope = scopes.filter((scope) => scope !== 'offline_access').join(' ');
+    },
+    checkRefresh: async ({ oidc: { entities } }) => {
+      const { Grant: grant, Client: client } = entities;
+      const transfer = transferOf(grant);
+      if (transfer === undefined || client === undefined) return;
+      const { enforce_online_refresh_tokens: online } = applicationSettings(client).sessionTransfer;
+      const { sessionUid } = grant as { sessionUid?: string };
+      const isOpen = online === false || (sessionUid !== undefined && (await deps.isOpen(sessionUid)));
+      if (!isOpen || !(await holds(transfer))) throw new errors.InvalidGrant('refresh token not found');
+    },
+  };
+}
+
+/** @see TransferredSessions.restrict */
+function restrictRequest({
+  config,
+  ownCallbacks,
+}: Pick<CheckDependencies, 'config' | 'ownCallbacks'>): TransferredSessions['restrict'] {
+  return async ({ oidc }, transfer) => {
+    const { params = {}, client, prompts } = oidc;
+    if (transfer?.act === undefined || client === undefined) return;
+    // Such a session does not answer requests of an application that takes no delegation: the policy asks for a
+    // login there.
+    if (!allowsDelegation(client, params, ownCallbacks)) return;
+    const audience = requestedAudience(params) ?? config.settings().tenant.default_audience;
+    const api = audience === undefined ? undefined : await config.resourceServer(audience);
+    if (api?.is_system === true)
+      throw new errors.AccessDenied('The account is not changed by who acts for its user.');
+    const requiresUser = params.invitation !== undefined || [...prompts].some((one) => one !== 'none');
+    if (requiresUser) throw userRequired();
+    Object.assign(params, { prompt: 'none' });
+  };
+}
+
+/**
+ * Whether an application may get refresh tokens in a session that was transferred so; always in a session that was
+ * not.
+ */
+export function allowsRefresh(client: object, transfer: Transfer | undefined): boolean {
+  if (transfer === undefined) return true;
+  return (
+    transfer.act === undefined && applicationSettings(client).sessionTransfer.allow_refresh_token === true
+  );
+}
+
+/**
+ * Whether a request may be answered in a session in which somebody acts for the user: the application has to allow
+ * it, and to ask for a code at its own redirect URI.
+ */
+export function allowsDelegation(
+  client: object,
+  params: Readonly<Record<string, unknown>>,
+  ownCallbacks: Pick<OwnCallbacks, 'has'>,
+): boolean {
+  const { allow_delegated_access: allows } = applicationSettings(client).sessionTransfer.delegation ?? {};
+  // At a callback of ours we are the client, and what the application gets from us would not name the actor.
+  return allows === true && params.response_type === 'code' && !ownCallbacks.has(String(params.redirect_uri));
+}
+
+/** The error for a request that would have to ask the user. */
+function userRequired(): Error {
+  return new errors.CustomOIDCProviderError(
+    'interaction_required',
+    'The user is not there: somebody acts for them.',
+  );
 }

@@ -1,6 +1,13 @@
 // The JWT access token of an API, in the API's dialect: the hosted service's, or RFC 9068 where it asks for that.
-import type { AccessToken, ClientCredentials, JWTStructured, KoaContextWithOIDC } from 'oidc-provider';
+import type {
+  AccessToken,
+  Client,
+  ClientCredentials,
+  JWTStructured,
+  KoaContextWithOIDC,
+} from 'oidc-provider';
 import type { Actions } from '../../capabilities/actions/actions.ts';
+import { jwtHeader } from '../../capabilities/signing/verify-jwt.ts';
 import { scopeValues } from '../../records/apis.ts';
 import type { ResourceServer as Api } from '../../records/collections.ts';
 import { sha256 } from '../../runtime/secrets.ts';
@@ -8,15 +15,21 @@ import type { Config } from '../../tenant/config.ts';
 import { readPresence } from '../../users/login.ts';
 import type { Users } from '../../users/users.ts';
 import { actorOf, exchangeLimits } from '../admission/exchange-context.ts';
-import type { MachineOrganizations } from '../admission/machine-organizations.ts';
-import { type Organizations, organizationOf } from '../admission/organizations.ts';
+import { type MachineOrganizations, type Organizations, organizationOf } from '../admission/organizations.ts';
 import type { SecondFactor, TokenLogin } from '../admission/second-factor.ts';
-import { ISSUED_AT_MS } from '../base/ended-tokens.ts';
+import { ISSUED_AT_MS } from '../base/own-tokens.ts';
 import { toAudience } from '../base/requested-audience.ts';
-import type { CustomClaims } from '../claims/custom-claims.ts';
+import {
+  type CustomClaims,
+  hasStandardClaims,
+  type IdTokenParts,
+  standardIdToken,
+} from '../claims/claims.ts';
+import { applicationSettings } from '../client/applications.ts';
 import type { LoginActions } from '../login/login-actions.ts';
 import { machineClaims } from '../login/machine-actions.ts';
-import { credentialVersionOf } from '../session/user-session.ts';
+import { credentialVersionOf } from '../session/sessions.ts';
+import { ID_TOKEN_TYPES } from './sent-id-tokens.ts';
 
 type Customizer = (
   ctx: KoaContextWithOIDC | undefined,
@@ -188,4 +201,61 @@ async function permissions(
   if (userId === undefined) return scopeValues(scope);
   const user = await users.get(userId);
   return user === undefined ? [] : users.permissionsAt(user, identifier, roles);
+}
+
+// The claims of ID tokens beyond those of the engine.
+
+/** The engine's ID token while it is made. */
+interface IdTokenInstance extends IdTokenParts {
+  client: Client;
+  ctx: KoaContextWithOIDC;
+  payload(): Promise<Record<string, unknown>>;
+}
+
+/** The engine's class of ID tokens. */
+export interface IdTokenClass {
+  prototype: IdTokenInstance;
+  /** Verifies an `id_token_hint`. */
+  validate(token: string, client: Client): Promise<unknown>;
+}
+
+/** Adds claims to the ID tokens of an engine. @param model the engine's class of ID tokens. */
+export function adaptIdToken(
+  model: IdTokenClass,
+  {
+    config,
+    customClaims,
+    loginActions,
+  }: { config: Config; customClaims: CustomClaims; loginActions: Pick<LoginActions, 'claimsOf'> },
+): void {
+  const { validate } = model;
+  // The engine verifies hints by their signature and claims alone.
+  model.validate = async function validateHint(this: IdTokenClass, token, client) {
+    jwtHeader(token, ID_TOKEN_TYPES);
+    return validate.call(this, token, client);
+  };
+  const { payload } = model.prototype;
+  model.prototype.payload = async function idTokenPayload(this: IdTokenInstance) {
+    this.available = { ...this.available, amr: claimedMethods(this.available.amr) };
+    if (hasStandardClaims(config, applicationSettings(this.client))) {
+      standardIdToken(this, this.ctx.oidc.params?.response_type);
+    }
+    const declared = await customClaims.of({
+      to: 'id_token',
+      clientId: this.client.clientId,
+      userId: String(this.available.sub),
+      organization: organizationOf(this.ctx),
+    });
+    const actionClaims = loginActions.claimsOf(this.ctx)?.idToken;
+    const act = actorOf(this.ctx);
+    return { ...declared, ...actionClaims, ...(await payload.call(this)), ...(act && { act }) };
+  };
+}
+
+/**
+ * Returns the `amr` of ID tokens: only `mfa`, as with the hosted service. Applications take any `amr` as a sign of
+ * a second factor.
+ */
+function claimedMethods(methods: unknown): string[] | undefined {
+  return Array.isArray(methods) && methods.includes('mfa') ? ['mfa'] : undefined;
 }

@@ -8,8 +8,13 @@ import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
 import { admissionError } from '../admission/admission.ts';
 import type { TokenLogin } from '../admission/second-factor.ts';
-import { type EndedTokenDependencies, isTokenEnded, namesLogin } from '../base/ended-tokens.ts';
-import { type TokenVerification, verifyOwnToken } from '../base/own-tokens.ts';
+import {
+  type EndedTokenDependencies,
+  isTokenEnded,
+  namesLogin,
+  type TokenVerification,
+  verifyOwnToken,
+} from '../base/own-tokens.ts';
 import { type BoundToken, type CheckPossession, confirmationOf } from '../binding/proof-of-possession.ts';
 
 /** An access token for one of our own APIs. */
@@ -29,7 +34,7 @@ export interface VerifiedApiToken extends ApiToken {
 
 /**
  * Verifies the access token of a request.
- * @returns undefined when it is invalid, expired, or for another audience, when its login has ended (ended-tokens.ts),
+ * @returns undefined when it is invalid, expired, or for another audience, when its login has ended (own-tokens.ts),
  *   its user is blocked or deleted, or its application is deleted.
  * @throws AuthError as {@link CheckPossession} does.
  */
@@ -67,7 +72,6 @@ interface ReaderDependencies extends TokenVerification, EndedTokenDependencies {
 
 const MACHINE = 'client-credentials';
 
-/** Makes a reader of users' access tokens. */
 export function apiTokenReader(deps: ReaderDependencies): ApiTokenReader {
   return async (ctx, token, audience) => {
     try {
@@ -82,7 +86,6 @@ export function apiTokenReader(deps: ReaderDependencies): ApiTokenReader {
   };
 }
 
-/** Makes a reader of access tokens of users and of applications. */
 export function callerTokenReader(deps: ReaderDependencies): CallerTokenReader {
   return async (ctx, token, audience) => {
     try {
@@ -129,7 +132,6 @@ interface NamedLogin extends TokenLogin {
   sessionId: string;
 }
 
-/** Returns the login that a token names. */
 export function loginOfToken({ userId, id, claims }: ApiToken): NamedLogin {
   const { amr, presence, credential_version: version, factors_changed: factors, sid, grant } = claims;
   return {

@@ -10,17 +10,17 @@ import type { Store } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
-import { loginRequirements } from '../admission/login-requirements.ts';
+import { permittedScopes } from '../admission/audience.ts';
+import { transferOf } from '../admission/exchange-context.ts';
 import type { Organizations } from '../admission/organizations.ts';
-import { permittedScopes } from '../admission/permitted-scopes.ts';
-import { transferOf } from '../admission/transferred-session.ts';
+import { loginRequirements } from '../admission/second-factor.ts';
 import { type AuthorizationDetail, detailsIn } from '../base/authorization-details.ts';
 import { isOidcScope, OIDC_SCOPES, toAudience } from '../base/requested-audience.ts';
 import { scopesOfClaims } from '../claims/claims.ts';
 import { applicationSettings } from '../client/applications.ts';
 import type { OwnCallbacks } from '../client/own-callbacks.ts';
 import type { LoginActions } from '../login/login-actions.ts';
-import { connectionOf, credentialVersionOf, factorsOf, presenceOf } from '../session/user-session.ts';
+import { connectionOf, credentialVersionOf, factorsOf, presenceOf } from '../session/sessions.ts';
 
 export interface GrantDependencies {
   store: Store;
@@ -207,4 +207,18 @@ export async function rememberConsent(
     client_id: clientId,
     scopes: merge(current?.scopes ?? {}),
   }));
+}
+
+/**
+ * Returns the identifier of the API that a consent's key means. Consents for OpenID Connect scopes belong to the
+ * userinfo endpoint.
+ * @returns undefined for a key that names none.
+ */
+export function consentAudience(issuer: string, key: string): string | undefined {
+  if (key === OIDC_CONSENT_KEY) return `${issuer}userinfo`;
+  try {
+    return toAudience(key);
+  } catch {
+    return undefined;
+  }
 }

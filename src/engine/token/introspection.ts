@@ -10,10 +10,9 @@ import type { Config } from '../../tenant/config.ts';
 import type { Users } from '../../users/users.ts';
 import { admissionError } from '../admission/admission.ts';
 import type { Organizations } from '../admission/organizations.ts';
-import { isTokenEnded } from '../base/ended-tokens.ts';
-import { ANONYMOUS, readOwnToken, type TokenVerification } from '../base/own-tokens.ts';
+import { ANONYMOUS, isTokenEnded, readOwnToken, type TokenVerification } from '../base/own-tokens.ts';
+import { anonymousGrant } from '../session/anonymous-sessions.ts';
 import type { Sessions } from '../session/sessions.ts';
-import { anonymousGrant } from './anonymous-access.ts';
 
 interface IntrospectionDependencies extends TokenVerification {
   authenticateClient(ctx: Context): Promise<string>;
@@ -35,7 +34,6 @@ export type Introspect = (ctx: Context) => Promise<IntrospectionResponse>;
 
 const INACTIVE = { active: false } as const;
 
-/** Makes the endpoint of a tenant. */
 export function introspection(deps: IntrospectionDependencies): Introspect {
   return async (ctx) => {
     const api = await apiOf(deps, await deps.authenticateClient(ctx));

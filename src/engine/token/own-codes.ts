@@ -4,7 +4,7 @@ import type Provider from 'oidc-provider';
 import { errors } from 'oidc-provider';
 import type { AssertionChanges } from '../../capabilities/actions/assertion-methods.ts';
 import type { Login } from '../../users/login.ts';
-import { connectionOf, credentialVersionOf, factorsOf, presenceOf } from '../session/user-session.ts';
+import { connectionOf, credentialVersionOf, factorsOf, presenceOf } from '../session/sessions.ts';
 
 /** The login for which a code was issued. */
 export interface OwnCodeLogin
@@ -43,7 +43,6 @@ interface OwnCode {
  */
 export type RedeemOwnCode = (value: string, expected: OwnCode) => Promise<OwnCodeLogin | undefined>;
 
-/** Makes the function that redeems the codes of one provider. */
 export function redeemOwnCodes(provider: Provider): RedeemOwnCode {
   return async (value, { clientId, redirectUri, codeChallenge }) => {
     const code = value === '' ? undefined : await provider.AuthorizationCode.find(value);

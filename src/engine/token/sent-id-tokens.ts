@@ -14,8 +14,8 @@ import { lackFor } from '../../users/user-acts.ts';
 import type { Users } from '../../users/users.ts';
 import { admissionError } from '../admission/admission.ts';
 import type { AuthenticatedLogin, SecondFactor } from '../admission/second-factor.ts';
-import { isBeforeEnd } from '../base/ended-tokens.ts';
-import type { PublishedKeys } from '../base/published-keys.ts';
+import type { PublishedKeys } from '../base/own-tokens.ts';
+import { isBeforeEnd } from '../base/own-tokens.ts';
 import type { Sessions } from '../session/sessions.ts';
 
 /**
@@ -78,7 +78,6 @@ interface ReaderDependencies {
   secondFactor: Pick<SecondFactor, 'isSufficient'>;
 }
 
-/** Makes the readers of a tenant. */
 export function idTokenReaders(deps: ReaderDependencies): IdTokenReaders {
   return {
     readIdTokenHint: async (token) => {

@@ -11,17 +11,17 @@ import type { EventType } from '../../records/log-events.ts';
 import type { Measures } from '../../runtime/measures.ts';
 import type { Events } from '../../tenant/events.ts';
 import { exchangeEvents } from '../admission/exchange-context.ts';
-import type { MachineOrganizations } from '../admission/machine-organizations.ts';
+import type { MachineOrganizations } from '../admission/organizations.ts';
 import type { SecondFactor } from '../admission/second-factor.ts';
 import type { EnterEngine } from '../base/entrance.ts';
+import { setParsedBody } from '../base/entrance.ts';
 import type { EngineFailures } from '../base/failures.ts';
 import { isReuse, refusedClientReason, vendorError } from '../base/failures.ts';
-import { setParsedBody } from '../base/parsed-body.ts';
 import { requestedApi, toResource } from '../base/requested-audience.ts';
 import { thumbprintOf } from '../binding/proof-of-possession.ts';
 import { TOKEN_EXCHANGE } from '../client/applications.ts';
 import { isTransferAudience, transferAudience } from '../session/session-transfer.ts';
-import type { RefreshTargets } from './refresh-targets.ts';
+import type { RefreshTargets } from './refresh.ts';
 import type { VendorGrant } from './tokens.ts';
 
 /** Whether `audience` chooses the API; with the other grants it was chosen at /authorize. */
@@ -59,7 +59,6 @@ const STANDARD_FAILURES: ReadonlyMap<string, EventType> = new Map([
 /** Errors after which a polling client asks again. They are not logged as failures. */
 const POLLING_ERRORS = ['authorization_pending', 'slow_down'];
 
-/** Makes the endpoints. */
 export function tokenEndpoint({
   failures,
   enter,
@@ -171,7 +170,7 @@ function partiesOf(ctx: Context): { client_id?: string; user_id?: string; ip: st
 }
 
 /**
- * Returns the parameters of a refresh for the engine, without the API: refresh-targets.ts decides on it once the
+ * Returns the parameters of a refresh for the engine, without the API: refresh.ts decides on it once the
  * engine has verified the token.
  */
 function refreshFields(

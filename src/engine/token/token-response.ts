@@ -15,7 +15,7 @@ import { isOidcScope, toAudience } from '../base/requested-audience.ts';
 import type { ProvenKeys } from '../binding/proof-of-possession.ts';
 import type { VerifiedUsers } from '../claims/claims.ts';
 import type { LoginActions } from '../login/login-actions.ts';
-import type { LoginExecutions } from '../login/login-executions.ts';
+import type { LoginExecutions } from '../login/login-runs.ts';
 import type { Settlement } from '../login/settle.ts';
 import { buildGrant, type GrantDependencies } from './grants.ts';
 import { admittedResource, grantableScopes } from './requested-api.ts';

@@ -38,7 +38,6 @@ export interface GrantRequest {
   ctx: Context;
 }
 
-/** The login of a grant. */
 export interface GrantedLogin {
   login: Login;
   /** An earlier token request that this one completes: tokens are issued for its scopes, API and grant type. */
@@ -150,7 +149,6 @@ export interface VendorGrantDependencies extends TokenDependencies {
   certificates: Pick<ClientCertificates, 'of'>;
 }
 
-/** Adds a vendor grant to the token endpoint. */
 export function registerVendorGrant(
   deps: VendorGrantDependencies,
   provider: Provider,
@@ -231,7 +229,6 @@ async function authenticated(
   return { ...(await authenticate()), completes } as GrantedLogin;
 }
 
-/** Sends the tokens of an authenticated user. */
 async function sendTokens(
   deps: VendorGrantDependencies,
   ctx: KoaContextWithOIDC,
@@ -265,7 +262,6 @@ async function sendTokens(
   if (extra !== undefined) Object.assign(ctx.body as object, extra);
 }
 
-/** Sends the grant's own answer, and logs it. */
 function sendGrantAnswer(
   { events }: Pick<VendorGrantDependencies, 'events'>,
   { clientId: client_id, ip, ctx }: GrantRequest,

@@ -13,10 +13,9 @@ import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
 import { admissionError } from '../admission/admission.ts';
 import type { Organizations } from '../admission/organizations.ts';
-import { ISSUED_AT_MS, isTokenEnded } from '../base/ended-tokens.ts';
-import { readOwnToken } from '../base/own-tokens.ts';
-import type { PublishedKeys } from '../base/published-keys.ts';
-import type { ReadAhead } from '../base/read-ahead.ts';
+import type { ReadAhead } from '../base/commit.ts';
+import type { PublishedKeys } from '../base/own-tokens.ts';
+import { ISSUED_AT_MS, isTokenEnded, readOwnToken } from '../base/own-tokens.ts';
 import { OIDC_SCOPES } from '../base/requested-audience.ts';
 import { dpopChallenge } from '../binding/dpop.ts';
 import {
@@ -26,9 +25,8 @@ import {
   confirmationOfToken,
   presentedToken,
 } from '../binding/proof-of-possession.ts';
-import type { CustomClaims } from '../claims/custom-claims.ts';
-import { userAtIssue } from '../claims/email-at-issue.ts';
-import { updatedAtFor } from '../claims/standard-claims.ts';
+import type { CustomClaims } from '../claims/claims.ts';
+import { updatedAtFor, userAtIssue } from '../claims/claims.ts';
 import type { Sessions } from '../session/sessions.ts';
 import { userinfoAudience } from './access-token.ts';
 

@@ -12,7 +12,7 @@ import {
   type RelyingParty,
   relyingPartyFor,
 } from '../../capabilities/webauthn/relying-party.ts';
-import { requestContextOf } from '../../engine/login/action-event.ts';
+import { requestContextOf } from '../../engine/login/login-event.ts';
 import { AuthError } from '../../http/errors.ts';
 import type { Connection } from '../../records/collections.ts';
 import { DATABASE } from '../../records/connections.ts';

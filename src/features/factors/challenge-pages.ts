@@ -2,7 +2,7 @@
 // before a password change. They open only in the browser whose cookie holds the secret of the ticket.
 import type { Context } from 'koa';
 import type { FactorChallenge } from '../../engine/admission/second-factor.ts';
-import { requestExpired } from '../../engine/authorize/pending-interaction.ts';
+import { requestExpired } from '../../engine/authorize/waiting-requests.ts';
 import { browserCookie } from '../../http/browser-cookie.ts';
 import { languagesOf } from '../../http/languages.ts';
 import type { ActionRedirects } from '../flow/action-redirects.ts';

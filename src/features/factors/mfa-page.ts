@@ -64,7 +64,7 @@ function pagesOf(
     urlOf: (step) => stepPath(request.waiting, pathOf(step)),
     model: (step) => pageModel(request, pathOf(step)),
     render: (template, model, status) => renderPage(deps, ctx, request, template, model, status),
-    saveState: (state) => deps.interactions.remember(ctx, { ...state }),
+    saveState: (state) => deps.waitingRequests.remember(ctx, { ...state }),
     isOfLogin: true,
     finish: ({ amr }) => deps.finish.secondFactor(ctx, { userId: user.id, acr: MFA_POLICY, amr }),
   };

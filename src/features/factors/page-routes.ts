@@ -1,7 +1,7 @@
 // Routes of the pages of the second factor: at a login (/u/<uid>/mfa), for a challenge of an action, and at an
 // enrolment.
 import type { Context } from 'koa';
-import { requestExpired } from '../../engine/authorize/pending-interaction.ts';
+import { requestExpired } from '../../engine/authorize/waiting-requests.ts';
 import { formFields } from '../../http/body.ts';
 import { AuthError } from '../../http/errors.ts';
 import { PAGE, type RouteDeclarations } from '../../http/router.ts';

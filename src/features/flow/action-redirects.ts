@@ -4,8 +4,8 @@
 
 import type { Context } from 'koa';
 import type { Challenges } from '../../capabilities/protection/challenges.ts';
-import { interactionPath, requestExpired } from '../../engine/authorize/pending-interaction.ts';
-import type { ReturnRequest, ReturnResult } from '../../engine/login/waiting-actions.ts';
+import { requestExpired, waitingPath } from '../../engine/authorize/waiting-requests.ts';
+import type { ReturnRequest, ReturnResult } from '../../engine/login/login-runs.ts';
 import { bodyTexts, textsOf, withParameters } from '../../http/body.ts';
 import { browserCookie } from '../../http/browser-cookie.ts';
 import { AuthError } from '../../http/errors.ts';
@@ -191,6 +191,6 @@ async function resumeRequest(deps: ActionRedirectDependencies, ctx: Context): Pr
       : undefined;
   if (returned === undefined || 'factor' in returned) throw requestExpired();
   // The user was linked to another one meanwhile, and the request now waits for that user's login.
-  if (nextStep(page.waiting) !== 'redirect') return ctx.redirect(interactionPath(page.waiting.uid));
-  await deps.interactions.answer(ctx, { returned });
+  if (nextStep(page.waiting) !== 'redirect') return ctx.redirect(waitingPath(page.waiting.uid));
+  await deps.waitingRequests.answer(ctx, { returned });
 }

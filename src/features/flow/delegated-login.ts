@@ -4,7 +4,7 @@
 import type { Context } from 'koa';
 import type { Challenges } from '../../capabilities/protection/challenges.ts';
 import { admissionError } from '../../engine/admission/admission.ts';
-import { requestExpired } from '../../engine/authorize/pending-interaction.ts';
+import { requestExpired } from '../../engine/authorize/waiting-requests.ts';
 import type { OwnCallback } from '../../engine/client/own-callbacks.ts';
 import type { OwnCodeLogin, RedeemOwnCode } from '../../engine/token/own-codes.ts';
 import { browserCookie } from '../../http/browser-cookie.ts';

@@ -1,17 +1,17 @@
 // The end of every login in the browser, by page or ticket: verifies it and continues the request, with the second
 // factor if one is needed. The session is created when the browser returns to the authorization endpoint.
 import type { Context } from 'koa';
-import { loginRequirements } from '../../engine/admission/login-requirements.ts';
+import { loginRequirements } from '../../engine/admission/second-factor.ts';
 import {
   type Answer,
-  type Interactions,
-  interactionPath,
-  type PendingInteraction,
   type PendingLink,
   type PendingOffer,
   requestExpired,
+  type ShownWaitingRequest,
   type WaitingRequest,
-} from '../../engine/authorize/pending-interaction.ts';
+  type WaitingRequests,
+  waitingPath,
+} from '../../engine/authorize/waiting-requests.ts';
 import type { Settlement } from '../../engine/login/settle.ts';
 import { AuthError } from '../../http/errors.ts';
 import { type Clock, epochSeconds } from '../../runtime/clock.ts';
@@ -60,7 +60,7 @@ export interface Finish {
 }
 
 interface FinishDependencies {
-  interactions: Interactions;
+  waitingRequests: WaitingRequests;
   settle: Settlement;
   afterLogin: AfterLogin;
   /** The clock that dates logins. */
@@ -68,27 +68,27 @@ interface FinishDependencies {
 }
 
 /** Makes the functions that end a login in the browser. */
-export function createFinish({ interactions, settle, afterLogin, wallClock }: FinishDependencies): Finish {
+export function createFinish({ waitingRequests, settle, afterLogin, wallClock }: FinishDependencies): Finish {
   /** Answers a refusal as an error at the application, or on the page if the user can correct it. */
   const refuse = async (ctx: Context, refusal: AuthError): Promise<void> => {
     const { error, error_description: description } = refusal;
     if (error === 'invalid_grant') throw refusal;
-    await interactions.answer(ctx, { error, description });
+    await waitingRequests.answer(ctx, { error, description });
   };
   const end = async (ctx: Context, request: WaitingRequest, login: Login): Promise<void> => {
     // No passkey and no linked account are offered where nobody was there, because they would outlive the login.
-    if (isUnattended(login)) return interactions.answer(ctx, { login });
+    if (isUnattended(login)) return waitingRequests.answer(ctx, { login });
     const after = await afterLogin(ctx, request, login);
-    const path = interactionPath(request.uid);
+    const path = waitingPath(request.uid);
     if (typeof after === 'object' && 'link' in after) {
-      await interactions.storeLink(ctx, after.link);
+      await waitingRequests.storeLink(ctx, after.link);
       return ctx.redirect(`${path}/${ACCOUNT_LINK_STEP}`);
     }
     if (typeof after === 'object' && 'offer' in after) {
-      await interactions.storeOffer(ctx, after.offer);
+      await waitingRequests.storeOffer(ctx, after.offer);
       return ctx.redirect(`${path}/${OFFER_STEP}`);
     }
-    await interactions.answer(ctx, after);
+    await waitingRequests.answer(ctx, after);
   };
   const decide = (ctx: Context, { clientId, params }: WaitingRequest, login: Login) =>
     settle.decide(login, { clientId, ...loginRequirements(params), browser: true, ctx });
@@ -96,8 +96,8 @@ export function createFinish({ interactions, settle, afterLogin, wallClock }: Fi
     const decision = await decide(ctx, request, login);
     if (decision.is === 'refused') return refuse(ctx, decision.refusal);
     if (decision.is === 'complete') return end(ctx, request, login);
-    await interactions.storeFirstFactor(ctx, login);
-    ctx.redirect(`${interactionPath(request.uid)}/${FACTOR_STEP}`);
+    await waitingRequests.storeFirstFactor(ctx, login);
+    ctx.redirect(`${waitingPath(request.uid)}/${FACTOR_STEP}`);
   };
   return {
     login: complete,
@@ -106,7 +106,7 @@ export function createFinish({ interactions, settle, afterLogin, wallClock }: Fi
         await complete(ctx, request, login);
       } catch (thrown) {
         if (!(thrown instanceof AuthError) || thrown.error !== 'invalid_grant') throw thrown;
-        await interactions.answer(ctx, {
+        await waitingRequests.answer(ctx, {
           error: 'access_denied',
           description: 'The login is no longer valid.',
         });
@@ -114,9 +114,9 @@ export function createFinish({ interactions, settle, afterLogin, wallClock }: Fi
     },
     secondFactor: async (ctx, { userId, amr, acr }) => {
       // Read again, because the request may have ended while the factor was verified.
-      const request = await interactions.pending(ctx);
+      const request = await waitingRequests.shown(ctx);
       const { firstFactor } = request;
-      if (firstFactor === undefined) return ctx.redirect(interactionPath(request.uid));
+      if (firstFactor === undefined) return ctx.redirect(waitingPath(request.uid));
       if (firstFactor.userId !== userId) throw requestExpired();
       const factor = { amr, acr, authTime: epochSeconds(wallClock), ip: ctx.ip };
       const login = withSecondFactor(firstFactor, factor);
@@ -147,7 +147,7 @@ type Step =
   | 'redirect'
   | 'primary';
 
-type RequestState = Pick<PendingInteraction, 'prompt' | 'userId' | 'firstFactor' | 'link' | 'offer'>;
+type RequestState = Pick<ShownWaitingRequest, 'prompt' | 'userId' | 'firstFactor' | 'link' | 'offer'>;
 
 /** Returns the next step of a request. */
 export function nextStep({ prompt, userId, firstFactor, link, offer }: RequestState): Step {

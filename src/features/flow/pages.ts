@@ -2,7 +2,7 @@
 
 import { type ReportingLiquid, TemplateFault } from '../../capabilities/liquid/liquid.ts';
 import type { Views } from '../../capabilities/pages/views.ts';
-import type { MissingConsent } from '../../engine/login/missing-consent.ts';
+import type { MissingConsent } from '../../engine/login/policy.ts';
 import type { Client } from '../../records/collections.ts';
 import type { Config } from '../../tenant/config.ts';
 import { nameOf } from '../../users/profile.ts';

@@ -4,11 +4,11 @@ import type { Views } from '../../capabilities/pages/views.ts';
 import { type ShownClient, shownClient } from '../../capabilities/pages/views.ts';
 import { THROTTLED_DESCRIPTION } from '../../capabilities/protection/attempts.ts';
 import {
-  type Interactions,
-  interactionPath,
-  type PendingInteraction,
   requestExpired,
-} from '../../engine/authorize/pending-interaction.ts';
+  type ShownWaitingRequest,
+  type WaitingRequests,
+  waitingPath,
+} from '../../engine/authorize/waiting-requests.ts';
 import type { Csrf } from '../../http/csrf.ts';
 import type { AuthError } from '../../http/errors.ts';
 import { type Languages, languagesOf } from '../../http/languages.ts';
@@ -18,7 +18,7 @@ import type { Finish } from './finish.ts';
 
 export interface HostedDependencies {
   config: Config;
-  interactions: Interactions;
+  waitingRequests: WaitingRequests;
   finish: Finish;
   views: Views;
   csrf: Csrf;
@@ -26,7 +26,7 @@ export interface HostedDependencies {
 
 /** A waiting request with what its pages need. */
 export interface RequestPage {
-  waiting: PendingInteraction;
+  waiting: ShownWaitingRequest;
   client: Client;
   /** The organization that the login is for. */
   organization: Organization | undefined;
@@ -47,7 +47,7 @@ export interface PageModel {
 
 /** Loads the request of the path for a page. @throws AuthError 400 when no such request waits in this browser. */
 export async function openRequestPage(deps: HostedDependencies, ctx: Context): Promise<RequestPage> {
-  const waiting = await deps.interactions.pending(ctx);
+  const waiting = await deps.waitingRequests.shown(ctx);
   const client = await deps.config.client(waiting.clientId);
   if (client === undefined || waiting.uid !== ctx.params.uid) throw requestExpired();
   const { organization: id } = waiting.params;
@@ -56,8 +56,8 @@ export async function openRequestPage(deps: HostedDependencies, ctx: Context): P
 }
 
 /** Returns the path of a step of a request. */
-export function stepPath({ uid }: PendingInteraction, step: string): string {
-  return `${interactionPath(uid)}/${step}`;
+export function stepPath({ uid }: ShownWaitingRequest, step: string): string {
+  return `${waitingPath(uid)}/${step}`;
 }
 
 /** Returns the part of the model that all steps share. */
@@ -88,7 +88,7 @@ export function requestLanguages(ctx: Context, { waiting }: RequestPage): Langua
 }
 
 /** Whether a request accepts a login with a connection: any, unless it names one. */
-export function acceptsConnection({ params }: PendingInteraction, { name }: { name: string }): boolean {
+export function acceptsConnection({ params }: ShownWaitingRequest, { name }: { name: string }): boolean {
   return params.connection === undefined || params.connection === name;
 }
 

@@ -3,8 +3,8 @@
 import type { Context } from 'koa';
 import type { LoginTickets } from '../../capabilities/protection/login-tickets.ts';
 import type { Organizations } from '../../engine/admission/organizations.ts';
-import { requestExpired } from '../../engine/authorize/pending-interaction.ts';
 import { waitingState } from '../../engine/authorize/restarted-request.ts';
+import { requestExpired } from '../../engine/authorize/waiting-requests.ts';
 import { toAudience } from '../../engine/base/requested-audience.ts';
 import { customPagePolicy } from '../../http/application.ts';
 import { formFields } from '../../http/body.ts';
@@ -99,7 +99,7 @@ export const requestRoutes: RouteDeclarations<FlowDependencies> = {
     nextStep(page.waiting) === 'consent' ? decideConsent(deps, ctx) : show(deps, ctx, page),
   ),
   'POST /u/:uid/account': withRequestPage((deps, ctx, page) =>
-    mayKeepAccount(page.waiting) ? deps.interactions.answer(ctx, 'account') : show(deps, ctx, page),
+    mayKeepAccount(page.waiting) ? deps.waitingRequests.answer(ctx, 'account') : show(deps, ctx, page),
   ),
 };
 
@@ -172,7 +172,7 @@ async function showLogin(
   const login = await deps.loginPageOf(page);
   // The application gets an error, because the page would have no form.
   if (login === undefined)
-    return deps.interactions.answer(ctx, {
+    return deps.waitingRequests.answer(ctx, {
       error: 'invalid_request',
       description: 'no connections enabled for the client',
     });
@@ -184,10 +184,10 @@ async function userOf({ users }: FlowDependencies, { waiting: { userId } }: Requ
   return userId === undefined ? undefined : users.get(userId);
 }
 
-async function decideConsent({ interactions }: FlowDependencies, ctx: Context): Promise<void> {
+async function decideConsent({ waitingRequests }: FlowDependencies, ctx: Context): Promise<void> {
   const isAllowed = formFields(ctx, 'decision').decision === 'accept';
   const refusal = { error: 'access_denied', description: 'User did not authorize the request' };
-  await interactions.answer(ctx, isAllowed ? 'consent' : refusal);
+  await waitingRequests.answer(ctx, isAllowed ? 'consent' : refusal);
 }
 
 // The pages that ask for an organization, when the application requires one and its request names none: the user
@@ -248,14 +248,14 @@ const acceptName: Show = async (deps, ctx, page) => {
     const found = await deps.config.organizationOfDomain(domain);
     return found === undefined
       ? renderNamePage(deps, ctx, page, typed, 'organization.unknownEmail')
-      : deps.interactions.answer(ctx, { organization: found.id, login_hint: typed });
+      : deps.waitingRequests.answer(ctx, { organization: found.id, login_hint: typed });
   }
   const found = methods.includes('organization_name') ? await deps.config.organization(typed) : undefined;
   if (found === undefined || found.name.toLowerCase() !== typed.toLowerCase()) {
     const alert = methods.includes('organization_name') ? 'unknown' : 'unknownEmail';
     return renderNamePage(deps, ctx, page, typed, `organization.${alert}`);
   }
-  await deps.interactions.answer(ctx, { organization: found.id });
+  await deps.waitingRequests.answer(ctx, { organization: found.id });
 };
 
 async function choicesOf(
@@ -270,12 +270,12 @@ const showChoice: Show = async (deps, ctx, page) => {
   const choices = await choicesOf(deps, page);
   const [first] = choices;
   if (first === undefined) {
-    return deps.interactions.answer(ctx, {
+    return deps.waitingRequests.answer(ctx, {
       error: 'access_denied',
       description: 'client requires organization membership, but user does not belong to any organization',
     });
   }
-  if (choices.length === 1) return deps.interactions.answer(ctx, { organization: first.id });
+  if (choices.length === 1) return deps.waitingRequests.answer(ctx, { organization: first.id });
   const organizations = choices.map(({ id, name, display_name }) => ({ id, name: display_name ?? name }));
   await renderPage(deps, ctx, page, 'login/organization', {
     ...pageModel(page, 'organization'),
@@ -287,7 +287,7 @@ const showChoice: Show = async (deps, ctx, page) => {
 const acceptChoice: Show = async (deps, ctx, page) => {
   const { organization } = formFields(ctx, 'organization');
   const isOwn = (await choicesOf(deps, page)).some(({ id }) => id === organization);
-  return isOwn ? deps.interactions.answer(ctx, { organization }) : showChoice(deps, ctx, page);
+  return isOwn ? deps.waitingRequests.answer(ctx, { organization }) : showChoice(deps, ctx, page);
 };
 
 // Customized login pages (docs/wire/legacy-pages.md), whose script calls /usernamepassword/login and the like. They run in

@@ -5,7 +5,7 @@ import type { Deliveries } from '../../capabilities/delivery/deliveries.ts';
 import type { DeliveryKind } from '../../capabilities/delivery/delivery-kind.ts';
 import { DeliveryRefused } from '../../capabilities/delivery/delivery-refused.ts';
 import type { EndedSession, LogoutChannel, SessionEndReason } from '../../engine/session/logout-channels.ts';
-import { includesSessionMetadata, type SignLogoutToken } from '../../engine/session/logout-token.ts';
+import { includesSessionMetadata, type SignLogoutToken } from '../../engine/session/logout-channels.ts';
 import { type SessionMetadata, sessionMetadata } from '../../engine/session/session-metadata.ts';
 import type { Outbound } from '../../http/outbound.ts';
 import { OutboundError } from '../../http/outbound-error.ts';

@@ -1,7 +1,6 @@
 // The end of every logout: ends the session, notifies its applications, and returns where the browser goes.
 import type { Context } from 'koa';
-import type { Sessions } from '../../engine/session/sessions.ts';
-import type { UserSession } from '../../engine/session/user-session.ts';
+import type { Sessions, UserSession } from '../../engine/session/sessions.ts';
 import { withParameters } from '../../http/body.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import type { Views } from '../../capabilities/pages/views.ts';
 import { feature } from '../../engine/provider/feature.ts';
 import type { LogoutChannel } from '../../engine/session/logout-channels.ts';
-import type { UserSession } from '../../engine/session/user-session.ts';
+import type { UserSession } from '../../engine/session/sessions.ts';
 import type { Csrf } from '../../http/csrf.ts';
 import { AuthError } from '../../http/errors.ts';
 import { optional } from '../../http/parameter-schemas.ts';

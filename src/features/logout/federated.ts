@@ -1,7 +1,7 @@
 // Logout at the upstream identity provider of a session (`federated`), and the return from there.
 
 import type { Challenges } from '../../capabilities/protection/challenges.ts';
-import type { UserSession } from '../../engine/session/user-session.ts';
+import type { UserSession } from '../../engine/session/sessions.ts';
 import { isHttpsOrLoopback } from '../../records/upstream.ts';
 
 export interface FederatedDependencies {

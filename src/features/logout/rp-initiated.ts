@@ -1,7 +1,7 @@
 // GET and POST /oidc/logout: validates the request and decides whether the user is asked first (docs/wire/logout.md; OpenID
 // Connect RP-Initiated Logout 1.0 §2).
 
-import type { UserSession } from '../../engine/session/user-session.ts';
+import type { UserSession } from '../../engine/session/sessions.ts';
 import type { IdTokenHint, IdTokenReaders } from '../../engine/token/sent-id-tokens.ts';
 import { matchLanguage } from '../../http/languages.ts';
 import type { Client } from '../../records/collections.ts';

@@ -2,7 +2,7 @@
 
 import type { NameId } from '../../capabilities/saml-messages/name-id.ts';
 import { CLAIMS, NAME_ID } from '../../capabilities/saml-messages/names.ts';
-import type { DeclaredClaimValue } from '../../engine/claims/custom-claims.ts';
+import type { DeclaredClaimValue } from '../../engine/claims/claims.ts';
 import type { Frozen } from '../../records/record.ts';
 import type { UserRecord } from '../../records/users.ts';
 import type { Identity } from '../../users/changes.ts';

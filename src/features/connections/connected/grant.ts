@@ -3,7 +3,7 @@
 
 import type { Logger } from 'pino';
 import { z } from 'zod';
-import type { ReadSubjectToken } from '../../../engine/token/subject-tokens.ts';
+import type { ReadSubjectToken } from '../../../engine/token/token-exchange.ts';
 import type { GrantAnswer, GrantDeclaration, GrantRequest } from '../../../engine/token/tokens.ts';
 import { requiredField } from '../../../http/body.ts';
 import { AuthError } from '../../../http/errors.ts';

@@ -9,9 +9,8 @@ import type { RateLimits } from '../../../capabilities/protection/rate-limit.ts'
 import type { Organizations } from '../../../engine/admission/organizations.ts';
 import type { SecondFactor } from '../../../engine/admission/second-factor.ts';
 import { localeOf } from '../../../engine/base/transaction-event.ts';
-import { requestContextOf, requestOf } from '../../../engine/login/action-event.ts';
-import { rolesOf } from '../../../engine/login/login-event.ts';
-import type { ReturnResult } from '../../../engine/login/waiting-actions.ts';
+import { requestContextOf, requestOf, rolesOf } from '../../../engine/login/login-event.ts';
+import type { ReturnResult } from '../../../engine/login/login-runs.ts';
 import { formFields, withParameters } from '../../../http/body.ts';
 import { browserCookie, nameBrowser } from '../../../http/browser-cookie.ts';
 import { AuthError, linkExpired } from '../../../http/errors.ts';

@@ -4,7 +4,7 @@ import type { Context } from 'koa';
 import type { Logger } from 'pino';
 import { z } from 'zod';
 import type { RateLimits } from '../../../capabilities/protection/rate-limit.ts';
-import { requestContextOf } from '../../../engine/login/action-event.ts';
+import { requestContextOf } from '../../../engine/login/login-event.ts';
 import { feature } from '../../../engine/provider/feature.ts';
 import { languagesOf } from '../../../http/languages.ts';
 import { type RouteDeclarations, route } from '../../../http/router.ts';

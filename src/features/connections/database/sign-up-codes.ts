@@ -181,7 +181,7 @@ async function sendCode(
     languages: requestLanguages(ctx, page),
   });
   const updated = { ...signUp, session: session ?? '' };
-  await deps.interactions.remember(ctx, { ...page.waiting.remembered, signUp: updated });
+  await deps.waitingRequests.remember(ctx, { ...page.waiting.remembered, signUp: updated });
   await showCode(deps, ctx, { page, connection }, updated);
 }
 

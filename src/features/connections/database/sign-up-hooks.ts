@@ -1,8 +1,8 @@
 // What the tenant's own code learns about a sign-up on the hosted page, and what the page shows if that code refuses it.
 import type { Context } from 'koa';
 import { transactionOf } from '../../../engine/base/transaction-event.ts';
-import { requestContextOf } from '../../../engine/login/action-event.ts';
-import { anonymousSessionPart } from '../../../engine/session/anonymous-transfer.ts';
+import { requestContextOf } from '../../../engine/login/login-event.ts';
+import { anonymousSessionPart } from '../../../engine/session/anonymous-sessions.ts';
 import { AuthError } from '../../../http/errors.ts';
 import { scopeValues } from '../../../records/apis.ts';
 import type { Config } from '../../../tenant/config.ts';

@@ -3,12 +3,12 @@
 import type { Context } from 'koa';
 import type { LimitLogin } from '../../../capabilities/protection/limit-login.ts';
 import type { LoginTickets } from '../../../capabilities/protection/login-tickets.ts';
+import { uidOfState, waitingState } from '../../../engine/authorize/restarted-request.ts';
 import {
-  interactionPath,
   requestExpired,
   type WaitingRequest,
-} from '../../../engine/authorize/pending-interaction.ts';
-import { uidOfState, waitingState } from '../../../engine/authorize/restarted-request.ts';
+  waitingPath,
+} from '../../../engine/authorize/waiting-requests.ts';
 import { bodyTexts } from '../../../http/body.ts';
 import { nameBrowser } from '../../../http/browser-cookie.ts';
 import { AuthError } from '../../../http/errors.ts';
@@ -85,21 +85,21 @@ export function isLoginForm(ctx: Context): boolean {
 
 /** `POST /login/callback`: redirects to the page of the waiting request, which completes the login. */
 export async function handleLoginForm(
-  deps: Pick<UsernamePasswordDependencies, 'interactions'>,
+  deps: Pick<UsernamePasswordDependencies, 'waitingRequests'>,
   ctx: Context,
 ): Promise<void> {
   const { wresult = '', wctx = '' } = bodyTexts(ctx);
   const { uid } = await waitingRequest(deps, ctx, stateOf(wctx));
-  ctx.redirect(`${interactionPath(uid)}?${new URLSearchParams({ login_ticket: wresult })}`);
+  ctx.redirect(`${waitingPath(uid)}?${new URLSearchParams({ login_ticket: wresult })}`);
 }
 
 /** @throws AuthError 400 if no request with this state waits for a login. */
 async function waitingRequest(
-  { interactions }: Pick<UsernamePasswordDependencies, 'interactions'>,
+  { waitingRequests }: Pick<UsernamePasswordDependencies, 'waitingRequests'>,
   ctx: Context,
   state: string | undefined,
 ): Promise<WaitingRequest> {
-  const waiting = await interactions.find(ctx, uidOfState(state) ?? '');
+  const waiting = await waitingRequests.find(ctx, uidOfState(state) ?? '');
   if (!waitsForLogin(waiting)) throw requestExpired();
   return waiting;
 }

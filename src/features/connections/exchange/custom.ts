@@ -10,8 +10,8 @@ import { actionActor, exchangeEvents } from '../../../engine/admission/exchange-
 import { findOrganization } from '../../../engine/admission/organization-parameter.ts';
 import type { SecondFactor } from '../../../engine/admission/second-factor.ts';
 import { requestedAudience } from '../../../engine/base/requested-audience.ts';
-import { apiOf, engineRequestOf, organizationEvent } from '../../../engine/login/action-event.ts';
-import { storeMetadata } from '../../../engine/login/action-metadata.ts';
+import { storeMetadata } from '../../../engine/login/action-effects.ts';
+import { apiOf, engineRequestOf, organizationEvent } from '../../../engine/login/login-event.ts';
 import {
   issueTransferToken,
   refuseTransfer,

@@ -4,7 +4,7 @@ import type {
   ExchangedAttributes,
   UserOfConnection,
 } from '../../../capabilities/actions/exchange-methods.ts';
-import { requestContextOf } from '../../../engine/login/action-event.ts';
+import { requestContextOf } from '../../../engine/login/login-event.ts';
 import type { GrantRequest } from '../../../engine/token/tokens.ts';
 import { AuthError } from '../../../http/errors.ts';
 import type { Connection } from '../../../records/collections.ts';

@@ -141,7 +141,7 @@ async function handleIdentifier(deps: IdentifierDependencies, ctx: Context): Pro
     if (!(await isHomeRealm(deps.config, page, connection, text))) return showError('identifier.unknown');
     return redirectToProvider(deps, ctx, withLoginHint(page, text), { connection, strategy });
   }
-  await deps.interactions.remember(ctx, { ...waiting.remembered, identifier: text });
+  await deps.waitingRequests.remember(ctx, { ...waiting.remembered, identifier: text });
   ctx.status = 303;
   const code = strategy.page === 'form' ? firstCode(connection, text) : undefined;
   const form = code === undefined ? 'login' : codeStep(connection, code);

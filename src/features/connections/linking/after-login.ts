@@ -4,7 +4,7 @@ import type { Context } from 'koa';
 import { reportLink } from '../../../capabilities/delivery/link-notice.ts';
 import type { Messages } from '../../../capabilities/delivery/messages.ts';
 import { admissionOf } from '../../../engine/admission/admission.ts';
-import type { Answer, PendingLink, WaitingRequest } from '../../../engine/authorize/pending-interaction.ts';
+import type { Answer, PendingLink, WaitingRequest } from '../../../engine/authorize/waiting-requests.ts';
 import { languagesOf } from '../../../http/languages.ts';
 import type { Connection } from '../../../records/collections.ts';
 import type { Store } from '../../../store/contract.ts';

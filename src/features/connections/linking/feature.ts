@@ -1,7 +1,7 @@
 // Account linking during a login: a user who logs in with a new identity may link it to the account they have already.
 
 import type { Context } from 'koa';
-import { requestExpired } from '../../../engine/authorize/pending-interaction.ts';
+import { requestExpired } from '../../../engine/authorize/waiting-requests.ts';
 import { feature } from '../../../engine/provider/feature.ts';
 import { formFields } from '../../../http/body.ts';
 import { PAGE, type RouteDeclarations } from '../../../http/router.ts';
@@ -65,10 +65,10 @@ async function showOffer(deps: LinkingRouteDependencies, ctx: Context, page: Req
 }
 
 /** Accepts the offer: the request now waits for a login to the existing account. */
-async function accept({ interactions }: LinkingRouteDependencies, ctx: Context, page: RequestPage) {
+async function accept({ waitingRequests }: LinkingRouteDependencies, ctx: Context, page: RequestPage) {
   const { link, uid } = page.waiting;
   if (link === undefined) throw requestExpired();
-  await interactions.storeLink(ctx, { ...link, isAccepted: true, isOther: false });
+  await waitingRequests.storeLink(ctx, { ...link, isAccepted: true, isOther: false });
   ctx.redirect(`/u/${uid}`);
 }
 
@@ -81,8 +81,8 @@ async function decline(deps: LinkingRouteDependencies, ctx: Context, page: Reque
   const details = { client_id: clientId, connection: login.connection, user_id: login.userId, ip: ctx.ip };
   deps.events.record({ ...details, type: 'account_link_declined' });
   // Without the link, the request no longer waits for the connection of the other account.
-  await deps.interactions.storeLink(ctx, undefined);
-  await deps.finish.resume(ctx, await deps.interactions.pending(ctx), login);
+  await deps.waitingRequests.storeLink(ctx, undefined);
+  await deps.finish.resume(ctx, await deps.waitingRequests.shown(ctx), login);
 }
 
 const events = {

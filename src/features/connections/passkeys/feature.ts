@@ -9,7 +9,7 @@ import {
   verifyRegistration,
 } from '../../../capabilities/webauthn/ceremonies.ts';
 import { customOrigin, ownRelyingParty } from '../../../capabilities/webauthn/relying-party.ts';
-import { requestExpired } from '../../../engine/authorize/pending-interaction.ts';
+import { requestExpired } from '../../../engine/authorize/waiting-requests.ts';
 import { feature } from '../../../engine/provider/feature.ts';
 import { formFields } from '../../../http/body.ts';
 import { PAGE, type RouteDeclarations } from '../../../http/router.ts';
@@ -171,8 +171,8 @@ async function notifyOwner(
 
 /** Completes the login, with the checks that apply to every login. */
 async function completeLogin(deps: PasskeyPagesDependencies, ctx: Context, login: Login): Promise<void> {
-  await deps.interactions.storeOffer(ctx, { login, isAnswered: true });
-  await deps.finish.resume(ctx, await deps.interactions.pending(ctx), login);
+  await deps.waitingRequests.storeOffer(ctx, { login, isAnswered: true });
+  await deps.finish.resume(ctx, await deps.waitingRequests.shown(ctx), login);
 }
 
 const limits = {

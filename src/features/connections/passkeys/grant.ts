@@ -6,7 +6,7 @@ import {
   verifyRegistration,
 } from '../../../capabilities/webauthn/ceremonies.ts';
 import { relyingPartyFor } from '../../../capabilities/webauthn/relying-party.ts';
-import { requestContextOf } from '../../../engine/login/action-event.ts';
+import { requestContextOf } from '../../../engine/login/login-event.ts';
 import type { GrantDeclaration, GrantRequest } from '../../../engine/token/tokens.ts';
 import { requiredField } from '../../../http/body.ts';
 import { AuthError } from '../../../http/errors.ts';

@@ -6,9 +6,9 @@ import type { Views } from '../../../capabilities/pages/views.ts';
 import type { LoginTickets } from '../../../capabilities/protection/login-tickets.ts';
 import type { RateLimits } from '../../../capabilities/protection/rate-limit.ts';
 import type { AuthorizationEndpoint } from '../../../engine/authorize/authorize.ts';
-import type { Interactions } from '../../../engine/authorize/pending-interaction.ts';
 import { uidOfState } from '../../../engine/authorize/restarted-request.ts';
-import { requestContextOf } from '../../../engine/login/action-event.ts';
+import type { WaitingRequests } from '../../../engine/authorize/waiting-requests.ts';
+import { requestContextOf } from '../../../engine/login/login-event.ts';
 import { feature } from '../../../engine/provider/feature.ts';
 import { grantTypeOf } from '../../../engine/token/tokens.ts';
 import { bodyObject, type Fields, requiredField, textField, textsOf } from '../../../http/body.ts';
@@ -58,7 +58,7 @@ interface LinkDependencies extends ProofDependencies {
   rateLimits: RateLimits;
   views: Views;
   csrf: Csrf;
-  interactions: Pick<Interactions, 'find'>;
+  waitingRequests: Pick<WaitingRequests, 'find'>;
   random: Random;
   /** Redirects to the application with an error. */
   refuse: AuthorizationEndpoint['refuse'];
@@ -126,7 +126,7 @@ async function follow(
   ctx.set('Cache-Control', 'no-store');
   // A link of a customized login page continues the request that waits in its browser. Elsewhere nothing is used up.
   const waiting = uidOfState(params.state);
-  if (waiting !== undefined) await deps.interactions.find(ctx, waiting);
+  if (waiting !== undefined) await deps.waitingRequests.find(ctx, waiting);
   try {
     await deps.rateLimits.takeFrom(ctx, 'passwordlessVerify');
     const caller = { ip: ctx.ip, ...nameBrowser(ctx, deps.random) };
@@ -303,7 +303,7 @@ async function handleVerify(deps: PasswordlessDependencies, ctx: Context): Promi
 
 interface OwnPageDependencies {
   config: Config;
-  interactions: Pick<Interactions, 'find'>;
+  waitingRequests: Pick<WaitingRequests, 'find'>;
   csrf: Csrf;
 }
 
@@ -314,7 +314,7 @@ interface OwnPageDependencies {
  * @throws AuthError 400 or 403 if the page's authorization request no longer waits, or not in this browser.
  */
 async function clientOfOwnPage(
-  { config, interactions, csrf }: OwnPageDependencies,
+  { config, waitingRequests, csrf }: OwnPageDependencies,
   ctx: Context,
   fields: Readonly<Record<string, unknown>>,
 ): Promise<Client | undefined> {
@@ -324,7 +324,7 @@ async function clientOfOwnPage(
   const uid = uidOfState(state);
   if (uid === undefined) return undefined;
   csrf.verify(ctx, _csrf);
-  const { clientId } = await interactions.find(ctx, uid);
+  const { clientId } = await waitingRequests.find(ctx, uid);
   return clientId === fields.client_id ? config.client(clientId) : undefined;
 }
 

@@ -1,6 +1,6 @@
 // The passwordless grant (docs/wire/passwordless.md): a code exchanged at the token endpoint.
 import { z } from 'zod';
-import { requestContextOf } from '../../../engine/login/action-event.ts';
+import { requestContextOf } from '../../../engine/login/login-event.ts';
 import type { GrantDeclaration, GrantRequest } from '../../../engine/token/tokens.ts';
 import { requiredField } from '../../../http/body.ts';
 import { AuthError } from '../../../http/errors.ts';

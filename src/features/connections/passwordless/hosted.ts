@@ -3,8 +3,8 @@ import type { Context } from 'koa';
 import type { Caller } from '../../../capabilities/protection/callers.ts';
 import { addressKey } from '../../../capabilities/protection/callers.ts';
 import type { RateLimits } from '../../../capabilities/protection/rate-limit.ts';
-import { requestContextOf } from '../../../engine/login/action-event.ts';
-import { anonymousSessionPart } from '../../../engine/session/anonymous-transfer.ts';
+import { requestContextOf } from '../../../engine/login/login-event.ts';
+import { anonymousSessionPart } from '../../../engine/session/anonymous-sessions.ts';
 import { formFields } from '../../../http/body.ts';
 import { nameBrowser } from '../../../http/browser-cookie.ts';
 import { AuthError } from '../../../http/errors.ts';
@@ -145,7 +145,7 @@ async function requestCode(
   if (kind === undefined) return void (await start(deps, ctx, { client, connection, ...request }));
   const { record } = connection;
   const session = await beginSession(deps, ctx, { client, record, kind, allowsSignUp: false, ...request });
-  await deps.interactions.remember(ctx, { ...waiting.remembered, codeSession: session });
+  await deps.waitingRequests.remember(ctx, { ...waiting.remembered, codeSession: session });
 }
 
 async function refusalOf(limit: Promise<void>): Promise<AuthError | undefined> {
@@ -192,7 +192,7 @@ async function handleCode(
   } catch (thrown) {
     if (thrown instanceof RegistrationRefused) return showError('signup.refused', 400, thrown.userMessage);
     if (thrown instanceof AuthError && thrown.error === 'access_denied')
-      return deps.interactions.answer(ctx, { error: thrown.error, description: thrown.error_description });
+      return deps.waitingRequests.answer(ctx, { error: thrown.error, description: thrown.error_description });
     const alert = thrown instanceof AuthError ? alertOf(thrown, connection) : undefined;
     if (!(thrown instanceof AuthError) || alert === undefined) throw thrown;
     await showError(alert, thrown.status === 403 ? 400 : thrown.status);

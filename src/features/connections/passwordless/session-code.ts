@@ -1,6 +1,6 @@
 // A code by e-mail or SMS in place of the password of a database connection. It is valid once, together with the
 // `auth_session` that its request returned, until three wrong tries.
-import { requestContextOf } from '../../../engine/login/action-event.ts';
+import { requestContextOf } from '../../../engine/login/login-event.ts';
 import type { GrantRequest } from '../../../engine/token/tokens.ts';
 import { requiredField } from '../../../http/body.ts';
 import { AuthError } from '../../../http/errors.ts';

@@ -1,6 +1,6 @@
 // Begins a login at an upstream provider for a waiting authorization request.
 import type { Context } from 'koa';
-import type { WaitingRequest } from '../../../engine/authorize/pending-interaction.ts';
+import type { WaitingRequest } from '../../../engine/authorize/waiting-requests.ts';
 import { upstreamParameters } from '../../../engine/base/request-extensions.ts';
 import type { Connection } from '../../../records/collections.ts';
 import { epochSeconds } from '../../../runtime/clock.ts';

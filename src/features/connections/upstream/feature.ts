@@ -4,7 +4,7 @@ import type { Context } from 'koa';
 import { z } from 'zod';
 import type { LoginTickets } from '../../../capabilities/protection/login-tickets.ts';
 import type { RateLimits } from '../../../capabilities/protection/rate-limit.ts';
-import { requestExpired } from '../../../engine/authorize/pending-interaction.ts';
+import { requestExpired } from '../../../engine/authorize/waiting-requests.ts';
 import { feature } from '../../../engine/provider/feature.ts';
 import type { ExchangeToken } from '../../../engine/token/token-exchange.ts';
 import type { GrantDeclaration, GrantRequest } from '../../../engine/token/tokens.ts';
@@ -339,7 +339,7 @@ async function resumeRequest(deps: UpstreamRouteDependencies, ctx: Context): Pro
   const outcome =
     typeof ticket === 'string' ? await deps.pendingLogins.takeOutcome(ctx, waiting.uid, ticket) : undefined;
   if (outcome === undefined || !waitsForLogin(waiting)) throw requestExpired();
-  if (!('login' in outcome)) return deps.interactions.answer(ctx, outcome);
+  if (!('login' in outcome)) return deps.waitingRequests.answer(ctx, outcome);
   await deps.finish.resume(ctx, waiting, outcome.login);
 }
 

@@ -33,7 +33,7 @@ export async function redirectToProvider(
     deps.events.record({ type: 'f', client_id: waiting.clientId, connection, ip: ctx.ip, description });
     if (cause !== undefined)
       deps.log.warn({ err: cause, connection }, 'an upstream provider cannot be asked');
-    return deps.interactions.answer(ctx, { error, description });
+    return deps.waitingRequests.answer(ctx, { error, description });
   }
   ctx.set('Cache-Control', 'no-store');
   if ('url' in redirect) return ctx.redirect(redirect.url);

@@ -2,7 +2,7 @@
 // own callbacks need not change. Only logins begun here can end there.
 
 import type { Challenges } from '../../../capabilities/protection/challenges.ts';
-import { requestExpired } from '../../../engine/authorize/pending-interaction.ts';
+import { requestExpired } from '../../../engine/authorize/waiting-requests.ts';
 import type { OwnCallback } from '../../../engine/client/own-callbacks.ts';
 import { addressesBelow } from '../../../engine/client/own-callbacks.ts';
 import { AuthError } from '../../../http/errors.ts';

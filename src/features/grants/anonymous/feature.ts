@@ -8,10 +8,10 @@ import { ANONYMOUS } from '../../../engine/base/own-tokens.ts';
 import { feature } from '../../../engine/provider/feature.ts';
 import {
   ANONYMOUS_TRANSFER,
+  anonymousGrant,
   issueTransfer,
   TRANSFER_SECONDS,
-} from '../../../engine/session/anonymous-transfer.ts';
-import { anonymousGrant } from '../../../engine/token/anonymous-access.ts';
+} from '../../../engine/session/anonymous-sessions.ts';
 import { AuthError, oauthShape } from '../../../http/errors.ts';
 import { CLIENT_FIELDS, optional, required } from '../../../http/parameter-schemas.ts';
 import { type RouteDeclarations, route } from '../../../http/router.ts';

@@ -6,7 +6,7 @@ import { z } from 'zod';
 import type { Views } from '../../../capabilities/pages/views.ts';
 import type { Challenges } from '../../../capabilities/protection/challenges.ts';
 import { completedRequest } from '../../../engine/admission/second-factor.ts';
-import { requestExpired } from '../../../engine/authorize/pending-interaction.ts';
+import { requestExpired } from '../../../engine/authorize/waiting-requests.ts';
 import {
   answerBackchannelRequest,
   type BackchannelPollResult,

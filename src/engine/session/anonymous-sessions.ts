@@ -3,6 +3,8 @@
 // verified, and nothing else depends on it.
 import type { ParsedUrlQuery } from 'node:querystring';
 import type { Challenges } from '../../capabilities/protection/challenges.ts';
+import type { Client, ClientGrant, ResourceServer } from '../../records/collections.ts';
+import type { Config } from '../../tenant/config.ts';
 import { EXTENSIONS_PARAMETER, readExtensions, type Visitor } from '../base/request-extensions.ts';
 
 /** The `audience` that asks for a ticket, in place of an API's. */
@@ -57,4 +59,22 @@ export function anonymousSessionPart(
   const { visitor } = readExtensions(params ?? {});
   if (visitor === undefined) return {};
   return { anonymous_session: { user_id: visitor.subject, metadata: visitor.metadata ?? {} } };
+}
+
+/**
+ * Returns the client grant by which anonymous sessions of an application may access an API.
+ * @returns undefined unless the application, the API and the grant allow it now.
+ */
+export async function anonymousGrant(
+  config: Pick<Config, 'clientGrant'>,
+  client: Client | undefined,
+  api: ResourceServer,
+): Promise<ClientGrant | undefined> {
+  const isOpen =
+    client?.anonymous_sessions?.active === true &&
+    api.allow_anonymous_access === true &&
+    api.is_system !== true &&
+    api.subject_type_authorization?.anonymous_user?.policy === 'require_client_grant';
+  const grant = isOpen ? await config.clientGrant(client.client_id, api.identifier) : undefined;
+  return grant?.subject_type === 'anonymous_user' ? grant : undefined;
 }
