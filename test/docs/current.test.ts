@@ -3,9 +3,9 @@ import { readdirSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { expect } from 'chai';
+import { describedApi, describedManagement, documents, ROOT } from '../../build/docs/documents.ts';
 import { collections } from '../../src/records/collections.ts';
 import { DECLARATIONS, FEATURES } from '../../src/server/features.ts';
-import { describedApi, describedManagement, documents, ROOT } from './documents.ts';
 
 describe('the documents', () => {
   it('match the declarations in the code (otherwise run `npm run docs`)', async () => {

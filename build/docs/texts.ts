@@ -21,6 +21,7 @@ export function customTextTable(root: string): string {
     'To change a text of a page, send `{"<screen>": {"<key>": "text"}}` to',
     '`PUT /api/v2/prompts/{prompt}/custom-text/{language}`. The change applies from the next request. The languages are those of',
     'views/locales. Keys that are not listed here are stored, so that tools can read them back, but no page shows them. A text may',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: the placeholders that the document explains
     'contain `${clientName}`, `${companyName}`, `${connectionName}`, `${email}`, `${phoneNumber}` and `${userName}`, which are',
     'replaced if the page knows the value. Texts are not HTML.',
     '',
