@@ -1,9 +1,9 @@
 // `gatehouse backup`.
 import type { Logger } from 'pino';
 import { type CommandProcess, print } from '../runtime/command-process.ts';
+import { naming } from '../runtime/files.ts';
 import { fetchBackup, writeBackup } from '../server/administration/backup.ts';
 import { readSettings, type Settings } from '../settings/index.ts';
-import { naming } from '../store/files.ts';
 import { checkArchive } from '../store/transfer/archive.ts';
 import { writeWhole } from '../store/write-whole.ts';
 import type { CommandDeclaration } from './command.ts';

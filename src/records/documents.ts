@@ -3,6 +3,7 @@
 import { z } from 'zod';
 import { customDomainSchema } from './custom-domains.ts';
 import { exchangeProfileSchema } from './exchange-profile-schema.ts';
+import { sinkSecrets } from './log-streams.ts';
 import { networkAclSchema } from './network-acls.ts';
 import type { Stored } from './record.ts';
 import { ruleSchema, ruleVariableSchema } from './rule-sections.ts';
@@ -33,16 +34,7 @@ export const documentSecrets = [
   'body.value',
   'body.values',
   'body.destination.configuration.webhook_authorization',
-  ...[
-    'httpAuthorization',
-    'httpCustomHeaders',
-    'httpSigningSecret',
-    'datadogApiKey',
-    'splunkToken',
-    'sumoSourceAddress',
-    'mixpanelServiceAccountPassword',
-    'segmentWriteKey',
-  ].map((name) => `body.sink.${name}`),
+  ...sinkSecrets.map((name) => `body.sink.${name}`),
 ];
 
 /** The default members of a new document. */

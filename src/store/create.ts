@@ -2,8 +2,8 @@
 // files, and a missing file means damage.
 import { chmod, mkdir, readdir, rename, rm, rmdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { directoryMode, syncDirectory, syncFile } from '../runtime/files.ts';
 import { StoreAbsent } from './contract.ts';
-import { directoryMode, syncDirectory, syncFile } from './files.ts';
 import { openConfiguration } from './lowdb/file.ts';
 import { collectionSpecs } from './record.ts';
 import { createDatabase, namingDatabase } from './sql/sqlite-file.ts';

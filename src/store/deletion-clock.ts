@@ -2,7 +2,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import type { Logger } from 'pino';
 import type { Clock } from '../runtime/clock.ts';
-import { fileMode } from './files.ts';
+import { fileMode } from '../runtime/files.ts';
 import type { StoreOptions } from './store-options.ts';
 
 /** The largest jump ahead of a clock that is trusted at once, in milliseconds: corrections by NTP are smaller. */

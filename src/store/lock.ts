@@ -6,7 +6,7 @@
 import { closeSync, lstatSync, openSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { fileMode } from './files.ts';
+import { fileMode } from '../runtime/files.ts';
 import { isObject } from './record.ts';
 
 const sqliteBusy = 5;

@@ -5,7 +5,7 @@ import { link, lstat, open, realpath, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { fileMode, naming, statOf, syncDirectory } from './files.ts';
+import { fileMode, naming, statOf, syncDirectory } from '../runtime/files.ts';
 import { lockName } from './lock.ts';
 
 /** Errors of `link` on file systems without hard links (FAT, some network file systems). */

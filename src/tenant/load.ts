@@ -8,7 +8,7 @@ import { strategyRecord } from '../records/connections.ts';
 import { MAX_PASSWORD_LENGTH, normalizePassword } from '../records/database-options.ts';
 import { MAX_RESET_SECONDS } from '../records/delivery.ts';
 import { lookupEmail, normalizeEmail } from '../records/email.ts';
-import { isSentType, streamFaults } from '../records/log-streams.ts';
+import { sinkOf, streamFaults } from '../records/log-streams.ts';
 import { networkAclWarnings } from '../records/network-acls.ts';
 import { bindingWarnings, type SamlpAddon } from '../records/samlp.ts';
 import { type TenantFile, tenantFileSchema } from '../records/tenant.ts';
@@ -167,7 +167,7 @@ function logStreamWarnings({ logStreams = [] }: TenantFile): string[] {
   return logStreams.flatMap((stream, index) => {
     const { type, name } = stream;
     const at = `logStreams[${index}]`;
-    if (!isSentType(type))
+    if (sinkOf(type) === undefined)
       return [`${at}.type: ${String(type)} is not built in: nothing is sent to ${String(name ?? type)}`];
     return streamFaults(stream).flatMap(({ path, unknownKeys: keys }) =>
       keys.map((key) => unknownKeyWarning(`${at}.${path}.${key}`)),

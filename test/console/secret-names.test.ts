@@ -7,7 +7,8 @@ import { withoutSecrets } from '../../src/features/console/masked.ts';
 import { maskSecrets } from '../../src/features/console/resources/secrets.ts';
 import { redacted } from '../../src/features/management/call.ts';
 import { collections } from '../../src/records/collections.ts';
-import { connectionSecrets } from '../../src/records/secrets.ts';
+import { SINKS } from '../../src/records/log-streams.ts';
+import { connectionSecrets, isNamedSecret } from '../../src/records/secrets.ts';
 
 const SECRET = 'what-nobody-is-to-see';
 
@@ -42,6 +43,12 @@ describe('the names of secrets', () => {
       expect(JSON.stringify(withoutSecrets(record)), `viewers: ${path}`).not.to.contain(SECRET);
       expect(JSON.stringify(redacted(record)), `log: ${path}`).not.to.contain(SECRET);
     }
+  });
+
+  it('are names of encrypted members, in the destinations of log streams', () => {
+    for (const { type, members } of SINKS)
+      for (const [name, { exposure }] of Object.entries(members))
+        expect(exposure !== 'open', `${type}: ${name}`).to.equal(isNamedSecret(name));
   });
 
   it('cover objects, and lists of headers', () => {

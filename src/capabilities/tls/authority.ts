@@ -7,7 +7,7 @@ import { isIP } from 'node:net';
 import { join } from 'node:path';
 import { addressBytes, isLoopbackAddress } from '../../http/addresses.ts';
 import type { Clock } from '../../runtime/clock.ts';
-import { naming } from '../../store/files.ts';
+import { naming } from '../../runtime/files.ts';
 
 interface ServerCertificate {
   /** PEM, the server's certificate followed by the CA's. */

@@ -1,5 +1,6 @@
 // What `gatehouse doctor` reads from the store: its state, and the addresses that the tenant depends on.
 import { z } from 'zod';
+import { sinkOf } from '../../records/log-streams.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Store } from '../../store/contract.ts';
 import { listAll } from '../../store/list-all.ts';
@@ -43,10 +44,8 @@ export async function inspect({ store, clock }: { store: Store; clock: Clock }):
         calledOptions(options).map(({ url }) => ({ of: `the connection ${name}`, url })),
       ),
       ...streams.flatMap(({ body }) => {
-        const { httpEndpoint: url } = (body.sink ?? {}) as { httpEndpoint?: unknown };
-        return typeof url === 'string' && body.status === 'active'
-          ? [{ of: `the log stream ${String(body.name)}`, url }]
-          : [];
+        const url = body.status === 'active' ? sinkOf(body.type)?.address(body.sink) : undefined;
+        return url === undefined ? [] : [{ of: `the log stream ${String(body.name)}`, url }];
       }),
     ],
     suspendedStreams: streams.flatMap(({ body }) => (body.status === 'suspended' ? [String(body.name)] : [])),

@@ -4,7 +4,7 @@ import { chmod } from 'node:fs/promises';
 import http from 'node:http';
 import { finished } from 'node:stream';
 import type { Logger } from 'pino';
-import { fileMode } from '../../store/files.ts';
+import { fileMode } from '../../runtime/files.ts';
 import { TenantFault } from '../../tenant/load.ts';
 import { restBesideLogins } from '../../users/transfer/whole-file.ts';
 import { answerBackup, BACKUP_PATH } from './backup.ts';

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { lstat, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
-import { directoryMode, fileMode } from '../../store/files.ts';
+import { directoryMode, fileMode } from '../../runtime/files.ts';
 
 /** The limit of `sun_path`: 108 bytes on Linux and 104 on macOS, with a null byte at the end. */
 const MAX_PATH_BYTES = 103;

@@ -4,8 +4,8 @@
 import { open, readFile, rename } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { type Adapter, Low } from 'lowdb';
+import { directorySync, fileMode, naming, writeAll } from '../../runtime/files.ts';
 import { sha256 } from '../../runtime/secrets.ts';
-import { directorySync, fileMode, naming, writeAll } from '../files.ts';
 import { compareIds, isObject, parseRecord } from '../record.ts';
 
 /** The JSON text of each record. */

@@ -3,8 +3,8 @@
 import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
 import { mkdir, open, readFile, rename } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { fileMode, naming, syncDirectory } from '../../runtime/files.ts';
 import type { Random } from '../../runtime/secrets.ts';
-import { fileMode, naming, syncDirectory } from '../files.ts';
 
 const KEY_BYTES = 32;
 

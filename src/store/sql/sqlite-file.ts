@@ -3,7 +3,7 @@ import { closeSync, openSync, statSync } from 'node:fs';
 import { chmod, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { fileMode } from '../files.ts';
+import { fileMode } from '../../runtime/files.ts';
 import { addedIndexes, isObject, parseRecord } from '../record.ts';
 import { sqliteDialect } from './dialect.ts';
 import { keyAdder } from './fill.ts';

@@ -3,27 +3,16 @@
 // stream.
 
 import { createHmac } from 'node:crypto';
-import { constants } from 'node:fs';
-import { type FileHandle, mkdir, open } from 'node:fs/promises';
-import { join } from 'node:path';
 import type { Logger } from 'pino';
-import type { Outbound } from '../../../http/outbound.ts';
 import type { DocumentRecord } from '../../../records/documents.ts';
 import type { LogStreamPositionRecord } from '../../../records/log-events.ts';
-import {
-  type FileSink,
-  type HttpSink,
-  isSentType,
-  type PiiConfig,
-  piiConfigSchema,
-} from '../../../records/log-streams.ts';
+import { type PiiConfig, piiConfigSchema, sinkOf } from '../../../records/log-streams.ts';
 import type { Frozen } from '../../../records/record.ts';
+import type { SendResult, Sink, SinkNeeds, StreamedEvent } from '../../../records/sinks/sink.ts';
 import type { Background } from '../../../runtime/background.ts';
-import type { Clock } from '../../../runtime/clock.ts';
 import type { Measures } from '../../../runtime/measures.ts';
 import type { Random } from '../../../runtime/secrets.ts';
 import type { Store } from '../../../store/contract.ts';
-import { directoryMode, fileMode, naming, writeAll } from '../../../store/files.ts';
 import type { Leases } from '../../../store/leases.ts';
 import { sharedSecret } from '../../../store/shared-secret.ts';
 import type { Config } from '../../../tenant/config.ts';
@@ -31,23 +20,16 @@ import { type Events, eventIdAt } from '../../../tenant/events.ts';
 import { documentsOf } from '../document-resource.ts';
 import { type LogEvent, logContextOf, logView } from '../log-view.ts';
 import { includesType } from './categories.ts';
-import { type SendResult, type StreamedEvent, sendBatch } from './http-sink.ts';
 
-interface LogStreamsDependencies {
+interface LogStreamsDependencies extends SinkNeeds {
   store: Store;
   config: Pick<Config, 'clients' | 'connections'>;
   events: Pick<Events, 'flush' | 'listen'>;
-  outbound: Pick<Outbound, 'fetch'>;
   background: Background;
-  clock: Clock;
   random: Random;
   log: Logger;
   leases: Pick<Leases, 'ifFree'>;
-  /** Directory for streams of type file; undefined if the operator has not allowed them. */
-  filesDirectory: string | undefined;
   measures?: Pick<Measures, 'streamed'> | undefined;
-  /** Aborted when the server shuts down. */
-  ending: AbortSignal;
 }
 
 type Stream = Frozen<DocumentRecord>;
@@ -72,10 +54,6 @@ const SETTLE_TIME_MS = 3_000;
 /** A stream whose receiver accepts nothing for this long is suspended: seven days, in milliseconds. */
 const SUSPEND_AFTER_MS = 7 * 86_400_000;
 
-/** Whether this server sends the stream's events. Streams of other types are only stored. */
-const isSupported = ({ filesDirectory }: Pick<LogStreamsDependencies, 'filesDirectory'>, { body }: Stream) =>
-  isSentType(body.type) && (body.type !== 'file' || filesDirectory !== undefined);
-
 /** Starts to send events to all active streams: new ones, and those recorded before and not sent yet. */
 export function startLogStreams(deps: LogStreamsDependencies): void {
   const { store, events, background, ending } = deps;
@@ -91,11 +69,15 @@ export function startLogStreams(deps: LogStreamsDependencies): void {
     const revision = store.revision();
     if (cachedIds?.revision !== revision) {
       const all = await documentsOf(store, 'log-stream');
-      const supported = all.filter((one) => isSupported(deps, one));
-      for (const one of all) if (!supported.includes(one)) warn(one);
+      const sent = all.filter((one) => {
+        const sink = sinkOf(one.body.type);
+        const reason = sink === undefined ? 'its type is not built in' : sink.missing(deps);
+        if (reason !== undefined) warn(one, reason);
+        return reason === undefined;
+      });
       cachedIds = {
         revision,
-        ids: supported.filter(({ body }) => body.status === 'active').map(({ id }) => id),
+        ids: sent.filter(({ body }) => body.status === 'active').map(({ id }) => id),
       };
     }
     return cachedIds.ids;
@@ -135,7 +117,9 @@ async function drain(deps: LogStreamsDependencies, id: string): Promise<void> {
 async function sendNextBatch(deps: LogStreamsDependencies, id: string): Promise<boolean> {
   const { store, clock, log } = deps;
   const stream = await store.collection('documents').get(id);
-  if (stream?.body.status !== 'active' || !isSupported(deps, stream)) return false;
+  const sink = sinkOf(stream?.body.type);
+  if (stream?.body.status !== 'active' || sink === undefined || sink.missing(deps) !== undefined)
+    return false;
   const positions = store.collection('logStreamPositions');
   const storedPosition = await positions.get(id);
   const position =
@@ -149,7 +133,7 @@ async function sendNextBatch(deps: LogStreamsDependencies, id: string): Promise<
   if (last === undefined) return false;
   const filters = stream.body.filters as readonly { name?: unknown }[] | undefined;
   const events = records.filter(({ type }) => includesType(filters ?? undefined, type));
-  const result = await sendEvents(deps, stream, events);
+  const result = await sendEvents(deps, sink, { stream, events });
   if (deps.ending.aborted && result.fault !== undefined) return false;
   deps.measures?.streamed(result.acceptedCount, result.fault === undefined);
   if (result.fault === undefined) {
@@ -168,8 +152,8 @@ async function sendNextBatch(deps: LogStreamsDependencies, id: string): Promise<
 /** Sends events to the stream's destination, without the personal data that the stream excludes. */
 async function sendEvents(
   deps: LogStreamsDependencies,
-  { body }: Stream,
-  logEvents: readonly LogEvent[],
+  sink: Sink,
+  { stream: { body }, events: logEvents }: { stream: Stream; events: readonly LogEvent[] },
 ): Promise<SendResult> {
   const logContext = await logContextOf(deps);
   const events = logEvents.map(
@@ -182,17 +166,15 @@ async function sendEvents(
     const strip = personalDataRemover(pii, await sharedSecret(deps, 'log-streams-pii'));
     for (const event of events) event.data = strip(event.data);
   }
-  if (body.type === 'file') return appendBatch(deps.filesDirectory ?? '', body.sink as FileSink, events);
-  return sendBatch(deps, body.sink as HttpSink, events);
+  return sink.send(deps, body.sink, events);
 }
 
 /** Returns a function that warns that nothing is sent to a stream, once for each stream. */
-function warnOnce({ log }: Pick<LogStreamsDependencies, 'log'>): (stream: Stream) => void {
+function warnOnce({ log }: Pick<LogStreamsDependencies, 'log'>): (stream: Stream, reason: string) => void {
   const warned = new Set<string>();
-  return ({ id, body: { type } }) => {
+  return ({ id, body: { type } }, reason) => {
     if (warned.has(id)) return;
     warned.add(id);
-    const reason = type === 'file' ? 'LOG_STREAM_FILES is not set' : 'its type is not built in';
     log.warn({ stream: id, type }, `nothing is sent to a log stream: ${reason}`);
   };
 }
@@ -255,55 +237,6 @@ async function suspend(
       : { ...current, body: { ...current.body, status: 'suspended' }, updated_at: timestamp };
   });
   if (!isChanged) log.warn({ stream: id }, 'a log stream was suspended: its receiver takes nothing');
-}
-
-// Appends events to a local file, one on each line, for a collector on the same machine. To rotate the file, rename
-// it: the next batch creates a new one.
-
-/** O_NOFOLLOW refuses symbolic links, which could point to a file elsewhere. */
-const FLAGS = constants.O_APPEND | constants.O_CREAT | constants.O_RDWR | (constants.O_NOFOLLOW ?? 0);
-
-/**
- * Appends a batch; the data is on disk when the promise resolves.
- * @param directory created if it does not exist.
- * @returns how many events were written, and the reason if not all were
- */
-async function appendBatch(
-  directory: string,
-  { path }: FileSink,
-  events: readonly StreamedEvent[],
-): Promise<SendResult> {
-  if (events.length === 0) return { acceptedCount: 0 };
-  const file = join(directory, path);
-  try {
-    await mkdir(directory, { recursive: true, mode: directoryMode });
-    const handle = await open(file, FLAGS, fileMode);
-    try {
-      const lines = events.map((event) => `${JSON.stringify(event)}\n`).join('');
-      const start = (await isCutShort(handle)) ? '\n' : '';
-      await naming(file, writeAll(handle, Buffer.from(start + lines)));
-      await naming(file, handle.datasync());
-    } finally {
-      await handle.close();
-    }
-    return { acceptedCount: events.length };
-  } catch (thrown) {
-    return {
-      acceptedCount: 0,
-      fault: thrown instanceof Error ? thrown.message : 'the file could not be written',
-    };
-  }
-}
-
-/**
- * Whether the last line is incomplete, because the process was killed or the disk was full. Its events are sent
- * again.
- */
-async function isCutShort(handle: FileHandle): Promise<boolean> {
-  const { size } = await handle.stat();
-  if (size === 0) return false;
-  const { buffer } = await handle.read(Buffer.alloc(1), 0, 1, size - 1);
-  return buffer.toString() !== '\n';
 }
 
 // Masks or hashes personal data in events before they are sent.

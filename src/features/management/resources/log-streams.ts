@@ -1,8 +1,8 @@
-// `/log-streams`: the destinations of the tenant's log. Streams of the types `http` and `file` are sent
+// `/log-streams`: the destinations of the tenant's log. Streams of the types in `SINKS` are sent
 // (management/log-streams); others are only stored.
 import { z } from 'zod';
 import { usualMembers } from '../../../records/documents.ts';
-import { streamFaults } from '../../../records/log-streams.ts';
+import { hiddenSinkMembers, streamFaults } from '../../../records/log-streams.ts';
 import type { Call } from '../call.ts';
 import { documentResourceCalls } from '../document-calls.ts';
 import type { DocumentDependencies } from '../document-resource.ts';
@@ -49,7 +49,7 @@ export const logStreamCalls: Call<DocumentDependencies>[] = documentResourceCall
   createBody: settable.extend({ type: z.string().max(64), sink: object }),
   patchBody: settable,
   validate: refuseFaulty,
-  hidden: ['sink.httpSigningSecret'],
+  hidden: hiddenSinkMembers.map((name) => `sink.${name}`),
   defaults: usualMembers['log-stream'],
   constantMembers: { isPriority: false },
   list: { key: 'log_streams' },

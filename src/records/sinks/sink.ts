@@ -1,0 +1,104 @@
+// A destination of log streams: what its stream says about it, and how events get there. Each is a file in this folder
+// and a line of `SINKS` (records/log-streams.ts).
+import { z } from 'zod';
+import type { Outbound } from '../../http/outbound.ts';
+import type { Clock } from '../../runtime/clock.ts';
+
+/** An event as receivers get it. */
+export interface StreamedEvent {
+  log_id: string;
+  data: object;
+}
+
+/** How many events of a batch were accepted, and the reason if not all were. */
+export interface SendResult {
+  acceptedCount: number;
+  fault?: string;
+}
+
+/** What sinks may use to send events. */
+export interface SinkNeeds {
+  outbound: Pick<Outbound, 'fetch'>;
+  clock: Clock;
+  /** Directory for streams of type file; undefined if the operator has not allowed them. */
+  filesDirectory: string | undefined;
+  /** Aborted when the server shuts down, and when another process sends the stream's events. */
+  ending: AbortSignal;
+}
+
+interface Member<T extends z.ZodType = z.ZodType> {
+  schema: T;
+  exposure: 'open' | 'secret' | 'hidden';
+}
+
+/** A member of a stream's `sink` that everybody may see who reads log streams. */
+export const open = <T extends z.ZodType>(schema: T): Member<T> => ({ schema, exposure: 'open' });
+
+/**
+ * A secret: stored encrypted, and masked on pages and in the log. The Management API returns it, as the hosted
+ * service's does. Its name has to be one that `isNamedSecret` knows.
+ */
+export const secret = <T extends z.ZodType>(schema: T): Member<T> => ({ schema, exposure: 'secret' });
+
+/**
+ * A secret that the Management API does not return either. A change that leaves it out keeps it, so it must not be sent:
+ * whoever changes the address would receive it.
+ */
+export const hidden = <T extends z.ZodType>(schema: T): Member<T> => ({ schema, exposure: 'hidden' });
+
+type Members = Readonly<Record<string, Member>>;
+/** The `sink` of a stream with these members. */
+export type Target<M extends Members> = z.output<z.ZodObject<{ [Name in keyof M]: M[Name]['schema'] }>>;
+
+interface SinkDeclaration<M extends Members> {
+  /** The stream's `type`. */
+  type: string;
+  /** The members of the stream's `sink`. */
+  members: M;
+  /** Returns the address that events are sent to, which the doctor asks; undefined for a sink without one. */
+  address(target: Target<M>): string | undefined;
+  /** Returns why this server sends nothing to such streams; undefined if it does. */
+  missing?(needs: SinkNeeds): string | undefined;
+  /** Sends a batch, in its order. */
+  send(needs: SinkNeeds, target: Target<M>, events: readonly StreamedEvent[]): Promise<SendResult>;
+}
+
+/** A {@link SinkDeclaration} for every type of members: it reads them itself. */
+export interface Sink {
+  type: string;
+  members: Members;
+  /** Accepts a stream's `sink` that has no other members. */
+  schema: z.ZodType;
+  address(target: unknown): string | undefined;
+  missing(needs: SinkNeeds): string | undefined;
+  send(needs: SinkNeeds, target: unknown, events: readonly StreamedEvent[]): Promise<SendResult>;
+}
+
+/** Declares a sink. */
+export function sink<M extends Members>({
+  type,
+  members,
+  address,
+  missing = () => undefined,
+  send,
+}: SinkDeclaration<M>): Sink {
+  const shape = Object.fromEntries(Object.entries(members).map(([name, { schema }]) => [name, schema]));
+  // Tenant files may have further members, of which the server warns.
+  const read = (target: unknown) => z.object(shape).safeParse(target).data as Target<M> | undefined;
+  return {
+    type,
+    members,
+    schema: z.strictObject(shape),
+    address: (target) => {
+      const own = read(target);
+      return own && address(own);
+    },
+    missing,
+    send: async (needs, target, events) => {
+      const own = read(target);
+      return own === undefined
+        ? { acceptedCount: 0, fault: 'its sink is not understood' }
+        : send(needs, own, events);
+    },
+  };
+}
