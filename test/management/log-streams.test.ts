@@ -171,7 +171,7 @@ describe('log streams', () => {
       expect(response.status).to.equal(400);
       expect(await response.json()).to.include({ errorCode: 'invalid_body' });
     }
-    await stream({}, { type: 'splunk', sink: {}, pii_config: { log_fields: ['shoe_size'] } });
+    await stream({}, { type: 'elsewhere', sink: {}, pii_config: { log_fields: ['shoe_size'] } });
   });
 
   it('signs requests, and never returns the signing secret', async () => {
@@ -244,7 +244,7 @@ describe('log streams', () => {
   });
 
   it('stores streams of other types, and logs that nothing is sent to them', async () => {
-    await stream({}, { type: 'datadog', sink: { datadogApiKey: 'x', datadogRegion: 'us' } });
+    await stream({}, { type: 'elsewhere', sink: { datadogApiKey: 'x', datadogRegion: 'us' } });
     while (!server.logged().includes('its type is not built in')) await record(crypto.randomUUID());
   });
 

@@ -209,8 +209,8 @@ describe('the tenant file', () => {
       pii_config: { log_fields: ['x'] },
     };
     expect(faultsOf(read(masked)).join()).to.contain('logStreams[0].pii_config.log_fields');
-    expect(read({ type: 'splunk', sink: { anything: 1 } })().warnings).to.deep.equal([
-      'logStreams[0].type: splunk is not built in: nothing is sent to Stream',
+    expect(read({ type: 'elsewhere', sink: { anything: 1 } })().warnings).to.deep.equal([
+      'logStreams[0].type: elsewhere is not built in: nothing is sent to Stream',
     ]);
   });
 
