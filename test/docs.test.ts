@@ -1,6 +1,8 @@
-// Checks CONTRIBUTING.md and docs/wire: the files and tests that they name exist.
+// Checks what the documents and the code name: files, tests and decisions exist.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
+import { decisionPages } from '../build/docs/decisions.ts';
 
 const ROOT = new URL('../', import.meta.url);
 const pages = readdirSync(new URL('docs/wire/', ROOT)).filter((name) => name.endsWith('.md'));
@@ -14,6 +16,46 @@ describe('CONTRIBUTING.md', () => {
     const paths = named.map(([, path = '']) => path);
     expect(paths.filter((path) => !existsSync(new URL(path, ROOT)))).to.deep.equal([]);
   });
+});
+
+describe('docs/decisions', () => {
+  const decisions = decisionPages(fileURLToPath(ROOT));
+  const all = decisions.flatMap((page) => page.decisions.map(({ anchor }) => `${page.file}#${anchor}`));
+
+  it('have a heading of its own for each decision', () => {
+    expect(all.filter((one, place) => all.indexOf(one) !== place)).to.deep.equal([]);
+  });
+
+  it('have every decision that code, tests and documents cite', () => {
+    const folders = ['src', 'sandbox', 'test', 'bench', 'build', 'config', 'deploy', 'docs'];
+    const files = folders.flatMap((folder) =>
+      readdirSync(new URL(`${folder}/`, ROOT), { recursive: true, encoding: 'utf8' })
+        .filter((file) => /\.(ts|js|mjs|md|yaml|liquid)$/.test(file))
+        .map((file) => `${folder}/${file.replaceAll('\\', '/')}`),
+    );
+    const lost = [...files, 'README.md', 'CONTRIBUTING.md'].flatMap((file) => {
+      const text = read(file);
+      const cited = [...text.matchAll(/decisions\/([\w-]+\.md#[^\s)`'"]+)/g)].map(([, one = '']) => one);
+      const own = /^docs\/decisions\/([\w-]+\.md)$/.exec(file)?.[1];
+      const beside =
+        own === undefined
+          ? []
+          : [...text.matchAll(/\]\(([\w-]+\.md)?(#[^)]+)\)/g)].map(
+              ([, page = own, anchor]) => `${page}${anchor}`,
+            );
+      return [...cited, ...beside].filter((one) => !all.includes(one)).map((one) => `${file}: ${one}`);
+    });
+    expect(lost).to.deep.equal([]);
+  });
+
+  for (const { file } of decisions) {
+    it(`${file} names files that exist`, () => {
+      const text = read(`docs/decisions/${file}`);
+      const named = [...text.matchAll(/`((?:src|test|bench|build|config|views|sandbox|docs)\/[\w./-]+)`/g)];
+      const paths = named.map(([, path = '']) => path);
+      expect(paths.filter((path) => !existsSync(new URL(path, ROOT)))).to.deep.equal([]);
+    });
+  }
 });
 
 describe('docs/wire', () => {

@@ -1,4 +1,5 @@
-// The documents that are generated from declarations in the code: the tables of docs/operating.md, and the API.
+// The documents that are generated: from declarations in the code the tables of docs/operating.md and the API, from headings the list of
+// decisions.
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { openApi } from '../../src/features/development/feature.ts';
@@ -8,6 +9,7 @@ import { BACKCHANNEL_RULES, REQUEST_RULES, TOKEN_RULES } from '../../src/records
 import { STANDARDS } from '../../src/records/compliance-levels.ts';
 import { EVENTS, FEATURES, LIMITS } from '../../src/server/features.ts';
 import { describedSettings } from '../../src/settings/index.ts';
+import { decisionsReadme } from './decisions.ts';
 import { managementReadme } from './management.ts';
 import { customTextTable } from './texts.ts';
 
@@ -24,6 +26,7 @@ export async function documents(): Promise<Map<string, string>> {
     ['docs/api/README.md', apiReadme(api)],
     ['docs/api/management.json', `${JSON.stringify(describedManagement(), null, 2)}\n`],
     ['docs/custom-texts.md', customTextTable(ROOT)],
+    ['docs/decisions/README.md', decisionsReadme(ROOT)],
     ['docs/api/management.md', managementReadme(describedManagement())],
     ['docs/fapi.md', filled(await readFile(`${ROOT}docs/fapi.md`, 'utf8'), 'rules', rulesTable())],
     [

@@ -89,7 +89,7 @@ export async function readOwnToken(
 }
 
 // Decides whether a token of ours has ended before it expires. Wherever this server accepts one that it does not
-// store, this is asked. docs/decisions.md has the table of what ends which token.
+// store, this is asked. What ends which token: docs/decisions/tokens.md#what-ends-which-token-is-decided-once
 
 export interface EndedTokenDependencies {
   users: Pick<Users, 'credentialVersion'>;

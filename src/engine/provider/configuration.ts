@@ -147,7 +147,8 @@ export function engineConfiguration(
     enabledJWA: ALGORITHMS,
     assertJwtClientAuthClaimsAndHeader: deps.assertions.check,
     extraTokenClaims: tokenClaims(deps),
-    // SDKs read the profile from the ID token (docs/decisions.md "User info").
+    // SDKs read the profile from the ID token:
+    // docs/decisions/tokens.md#standard_claims-gives-an-application-the-claims-of-openid-connect-core
     conformIdTokenClaims: false,
     allowOmittingSingleRegisteredRedirectUri: false,
     extraParams: extraParameters(deps, deps.ownCallbacks, useTicket),

@@ -19,8 +19,8 @@ import type { StoredSetting } from './stored-setting.ts';
 import { userAttributeProfiles } from './user-attribute-profiles.ts';
 
 // The settings that deploy tools write and read back. Rules run at logins; nothing uses the others: hooks of older
-// tenants, forms and flows, profiles of self-service sign-up, event streams. docs/decisions.md says why they are
-// stored.
+// tenants, forms and flows, profiles of self-service sign-up, event streams:
+// docs/decisions/management-api.md#resources-that-have-no-effect-here-are-stored
 
 const object = z.record(z.string(), z.unknown());
 const { description, active, rule, priority } = networkAclShape;
