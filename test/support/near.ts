@@ -13,9 +13,10 @@ import { join, posix } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
-const USAGE = `npm run test:near [-- [--seconds=N] [--list] [file…]]
+const USAGE = `npm run test:near [-- [--seconds=N] [--since=COMMIT] [--list] [file…]]
 Runs the tests nearest to the changed files: those given, or else what is not committed and the commits since main.
 --seconds  when no further test file is begun; 30 by default
+--since    another commit instead of where main was left
 --list     prints the test files, nearest first, and runs none`;
 
 /** Most test files to begin. */
@@ -30,7 +31,7 @@ process.chdir(fileURLToPath(new URL('../..', import.meta.url)));
 /** A changed file. */
 interface Changed {
   path: string;
-  /** Lines that were added or removed; the whole file if it is new or was named, and is not changed. */
+  /** Lines that were added or removed; of a file that was named and has no changes, all. */
   lines: string;
   /** The functions around them. */
   around: string;
@@ -50,16 +51,26 @@ function base(): string {
   return 'HEAD';
 }
 
-function changes(named: readonly string[]): Changed[] {
-  const since = base();
-  const untracked = git('ls-files', '--others', '--exclude-standard');
-  const all = `${git('diff', '--name-only', '--no-renames', since)}${untracked}`.split('\n').filter(Boolean);
-  return (named.length > 0 ? named.map((name) => posix.normalize(name)) : all).map((path) => {
-    const diff = git('diff', '--function-context', since, '--', path).split('\n').slice(4);
-    const lines = diff.filter((line) => /^[-+]/.test(line) && !isImport(line.slice(1))).join('\n');
-    const around = diff.filter((line) => line.startsWith(' ')).join('\n');
-    return { path, lines: diff.length > 1 ? lines : read(path), around };
+function changes(named: readonly string[], since: string): Changed[] {
+  const differences = git('diff', '--function-context', since)
+    .split(/^diff --git /m)
+    .slice(1);
+  const changed = differences.map((text): Changed => {
+    const [head = '', ...lines] = text.split('\n');
+    const body = lines.slice(lines.findIndex((line) => line.startsWith('@@')) + 1);
+    return {
+      path: head.slice(head.indexOf(' b/') + 3),
+      lines: body.filter((line) => /^[-+]/.test(line) && !isImport(line.slice(1))).join('\n'),
+      around: body.filter((line) => line.startsWith(' ')).join('\n'),
+    };
   });
+  const whole = (path: string) => ({ path, lines: read(path), around: '' });
+  if (named.length > 0)
+    return named
+      .map((name) => posix.normalize(name))
+      .map((name) => changed.find(({ path }) => path === name) ?? whole(name));
+  const untracked = git('ls-files', '--others', '--exclude-standard').split('\n').filter(Boolean);
+  return [...changed, ...untracked.map(whole)];
 }
 
 const isImport = (line: string) => /^\s*(?:import\b|\} from '|(?:type )?\w+,$)/.test(line);
@@ -261,27 +272,24 @@ function run(files: readonly string[], seconds: number): { status: number; left:
 const { values, positionals } = parseArgs({
   options: {
     seconds: { type: 'string', default: '30' },
+    since: { type: 'string' },
     list: { type: 'boolean' },
     help: { type: 'boolean' },
   },
   allowPositionals: true,
 });
-const changed = changes(positionals).filter(({ path }) => !SILENT.test(path));
+const changed = changes(positionals, values.since ?? base()).filter(({ path }) => !SILENT.test(path));
 const found = ranked(changed);
 const say = (text: string) => process.stdout.write(`${text}\n`);
 if (values.help === true) say(USAGE);
-else if (found.length === 0) say('No test is near.');
-else if (values.list === true) for (const { path, near } of found) say(`${near.toFixed(2)} ${path}`);
+else if (found.length === 0) say('No test is near what has changed.');
+else if (values.list === true) say(found.map(({ path, near }) => `${near.toFixed(2)} ${path}`).join('\n'));
 else {
   const chosen = found.slice(0, MOST).map(({ path }) => path);
   const { status, left } = run(chosen, Number(values.seconds));
-  const rest = [
-    ...chosen.filter((path) => left.includes(path)),
-    ...found.slice(MOST).map(({ path }) => path),
-  ];
-  say(
-    `${found.length - rest.length} of ${testFiles.length} test files were run. Not run: ${rest.length} that are less near,`,
-  );
-  say(rest.length > 0 ? `first of all:\n  ${rest.slice(0, 10).join('\n  ')}` : '.');
+  const rest = found.map(({ path }) => path).filter((path) => left.includes(path) || !chosen.includes(path));
+  const shown = rest.slice(0, 10).map((path) => `  ${path}\n`);
+  say(`${found.length - rest.length} of ${testFiles.length} test files were run.`);
+  if (rest.length > 0) say(`${rest.length} that are less near were not, first of all:\n${shown.join('')}`);
   process.exitCode = status;
 }
