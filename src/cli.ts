@@ -14,7 +14,7 @@ if (isOlder(process.versions.node, needed)) {
   // Imported only now, because an older Node.js cannot load these files.
   const { keepCompiledCode } = await import('./runtime/compile-cache.js');
   const { leaveOutHttpClient } = await import('./runtime/http-client.js');
-  const { resolveWithoutFileSystem } = await import('./runtime/own-modules.js');
+  const { resolveWithoutFileSystem } = await import('./runtime/module-resolution.js');
   // Only `start` keeps compiled code on disk: other commands may run where nothing should be written.
   const [command = 'start', ...more] = process.argv.slice(2);
   if (command === 'start') keepCompiledCode(process.env.DATA_DIR);

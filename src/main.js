@@ -3,7 +3,7 @@
 // every start.
 import { keepCompiledCode } from './runtime/compile-cache.js';
 import { leaveOutHttpClient } from './runtime/http-client.js';
-import { resolveWithoutFileSystem } from './runtime/own-modules.js';
+import { resolveWithoutFileSystem } from './runtime/module-resolution.js';
 
 keepCompiledCode(process.env.DATA_DIR);
 leaveOutHttpClient();

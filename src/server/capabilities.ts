@@ -20,7 +20,6 @@ import { customDatabases } from '../features/connections/database/custom.ts';
 import type { DatabaseRequest } from '../features/connections/database/custom-run.ts';
 import { findInCustomDatabase } from '../features/connections/database/custom-user.ts';
 import { issueTicketLink } from '../features/connections/database/ticket-link.ts';
-import { firstMethod } from '../features/connections/first-method.ts';
 import { linkAfterLogin } from '../features/connections/linking/after-login.ts';
 import { loginPages } from '../features/connections/login-page.ts';
 import { logoutAtProvider } from '../features/connections/logout.ts';
@@ -44,7 +43,9 @@ import { exportLink } from '../features/management/jobs/links.ts';
 import { createUserJobs } from '../features/management/jobs/user-jobs.ts';
 import { managementOpenApi } from '../features/management/openapi.ts';
 import type { Connection } from '../records/collections.ts';
+import { firstMethodOf } from '../records/first-methods.ts';
 import type { Settings } from '../settings/index.ts';
+import type { Config } from '../tenant/config.ts';
 import { retentionDays } from '../tenant/events.ts';
 import type { Parts, TenantDependencies } from './parts.ts';
 
@@ -122,7 +123,7 @@ function accountCapabilities(made: Ended) {
     refreshTokens: refreshTokenDirectory({ store, config, challenges }),
     sessionDirectory: sessionDirectory({
       ...made,
-      firstMethod: (connection) => firstMethod(config, connection),
+      firstMethod: firstMethodIn(config),
     }),
   };
 }
@@ -179,7 +180,7 @@ function managementCapabilities(made: Ended) {
     tenantSessionDirectory: sessionDirectory({
       ...made,
       config,
-      firstMethod: (connection) => firstMethod(config, connection),
+      firstMethod: firstMethodIn(config),
     }),
     renewProviderTokens: renewProviderTokens({ ...made, users }),
     renewRecoveryCode: (userId: string) => renewRecoveryCode({ authenticators, random }, userId),
@@ -228,6 +229,14 @@ function consoleCapabilities({ settings, pause = timerPause }: TenantDependencie
  * Returns the server's certificate, PEM. It is read each time, because a renewed file is there before the server uses
  * it.
  */
+/** @returns the method of a connection by its name; undefined when the connection no longer exists. */
+function firstMethodIn(config: Config) {
+  return async (name: string): Promise<string | undefined> => {
+    const connection = await config.connection(name);
+    return connection && firstMethodOf(connection.strategy);
+  };
+}
+
 async function certificateFile({ tls }: Settings): Promise<string | undefined> {
   if (tls.mode !== 'files') return undefined;
   // A file that cannot be read is reported at the start and by the doctor.

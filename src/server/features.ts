@@ -129,6 +129,6 @@ export function declaredBy({ metrics }: Pick<Settings, 'metrics'>): Declared {
     limits: LIMITS,
     routeLimits: ROUTE_LIMITS,
     events: EVENTS,
-    ownParameters: OWN_PARAMETERS,
+    endpointParameters: OWN_PARAMETERS,
   };
 }

@@ -40,15 +40,15 @@ import { createSigning } from '../capabilities/signing/signing.ts';
 import { clientCertificates } from '../capabilities/tls/client-certificates.ts';
 import { mtlsOrigin } from '../capabilities/tls/settings.ts';
 import type { CheckRequest } from '../engine/authorize/authorize.ts';
-import { publishedKeys } from '../engine/base/own-tokens.ts';
+import { publishedKeys } from '../engine/base/signed-tokens.ts';
 import type { CheckPossession } from '../engine/binding/proof-of-possession.ts';
-import { ownCallbacks } from '../engine/client/own-callbacks.ts';
+import { serverLoginCallbacks } from '../engine/client/server-login-callbacks.ts';
 import type { Feature } from '../engine/provider/feature.ts';
 import type { Engine } from '../engine/provider/provider.ts';
 import { logoutTokens } from '../engine/session/logout-channels.ts';
 import type { Sessions } from '../engine/session/sessions.ts';
 import { apiTokenReader, callerTokenReader } from '../engine/token/api-tokens.ts';
-import type { RedeemOwnCode } from '../engine/token/own-codes.ts';
+import type { RedeemServerLoginCode } from '../engine/token/server-login-codes.ts';
 import {
   actorOfIdToken,
   type ExchangeDependencies,
@@ -86,7 +86,7 @@ import { createStreams } from '../features/factors/push/streams.ts';
 import { createWebPush } from '../features/factors/push/web-push.ts';
 import { createSecondFactor } from '../features/factors/second-factor.ts';
 import { actionRedirects } from '../features/flow/action-redirects.ts';
-import { delegatedLogins } from '../features/flow/delegated-login.ts';
+import { createServerLogins } from '../features/flow/server-logins.ts';
 import { approvalCallbacks } from '../features/grants/ciba/callbacks.ts';
 import { deviceCallbacks } from '../features/grants/device/callbacks.ts';
 import { backChannel } from '../features/logout/back-channel.ts';
@@ -160,7 +160,7 @@ export interface Declared {
   routeLimits: ReadonlySet<string>;
   events: EventMeanings;
   /** The parameters that authorization requests may have of our own. */
-  ownParameters: ReadonlySet<string>;
+  endpointParameters: ReadonlySet<string>;
 }
 
 /** The authentication context classes (`acr`) that clients may request. */
@@ -193,7 +193,7 @@ export type Parts = Awaited<ReturnType<typeof createParts>>;
 /** Returns what the tenant is given, by the names that features know it by. */
 function givenParts(
   { settings, store, administrators, log, clock, wallClock, random, metrics }: TenantDependencies,
-  { features, limits, events: meanings, ownParameters }: Declared,
+  { features, limits, events: meanings, endpointParameters }: Declared,
   ending: AbortSignal,
 ) {
   const { baseUrl, issuer } = settings;
@@ -220,7 +220,7 @@ function givenParts(
     limits,
     /** The description of each log event. */
     meanings,
-    ownParameters,
+    endpointParameters,
     acrValues: ACR_VALUES,
     signedOutPage: `${baseUrl}${SIGNED_OUT_PATH}`,
   };
@@ -616,7 +616,8 @@ function loginParts(parts: FactorParts & ReturnType<typeof tokenParts>, engine: 
   const { baseUrl, consoleUrl, config, challenges, clock, random } = parts;
   const deps = {
     ...parts,
-    redeemOwnCode: ((value, expected) => engine().redeemOwnCode(value, expected)) as RedeemOwnCode,
+    redeemServerLoginCode: ((value, expected) =>
+      engine().redeemServerLoginCode(value, expected)) as RedeemServerLoginCode,
   };
   const kinds = {
     saml: samlCallbacks(baseUrl),
@@ -627,11 +628,11 @@ function loginParts(parts: FactorParts & ReturnType<typeof tokenParts>, engine: 
     tried: tryCallbacks(consoleUrl),
   };
   const logins = {
-    delegatedLogins: delegatedLogins({ ...deps, purpose: 'internal_login', callbacks: kinds.saml }),
-    deviceLogins: delegatedLogins({ ...deps, purpose: 'device_login', callbacks: kinds.device }),
-    approvalLogins: delegatedLogins({ ...deps, purpose: 'approval_login', callbacks: kinds.approval }),
-    accountLogins: delegatedLogins({ ...deps, purpose: 'account_login', callbacks: kinds.account }),
-    consoleLogins: delegatedLogins({ ...deps, purpose: 'console_login', callbacks: kinds.console }),
+    samlLogins: createServerLogins({ ...deps, purpose: 'internal_login', callbacks: kinds.saml }),
+    deviceLogins: createServerLogins({ ...deps, purpose: 'device_login', callbacks: kinds.device }),
+    approvalLogins: createServerLogins({ ...deps, purpose: 'approval_login', callbacks: kinds.approval }),
+    accountLogins: createServerLogins({ ...deps, purpose: 'account_login', callbacks: kinds.account }),
+    consoleLogins: createServerLogins({ ...deps, purpose: 'console_login', callbacks: kinds.console }),
     tryLogins: tryLogins({ ...deps, callbacks: kinds.tried }),
   };
   const checkRequest: CheckRequest = async (query) => {
@@ -640,7 +641,7 @@ function loginParts(parts: FactorParts & ReturnType<typeof tokenParts>, engine: 
   return {
     ...logins,
     checkRequest,
-    ownCallbacks: ownCallbacks(Object.values(kinds)),
+    serverLoginCallbacks: serverLoginCallbacks(Object.values(kinds)),
     connectionFault: (clientId: string, name: string) => connectionFault(config, clientId, name),
     hasRealm: (clientId: string, realm: string) => hasRealm(config, clientId, realm),
     directRedirect: directRedirect(parts),

@@ -29,7 +29,7 @@ import { storedFaults } from '../tenant/stored.ts';
 import { type Administrators, createAdministrators } from '../users/administrators.ts';
 import { createHasher, type Hasher } from '../users/hashing.ts';
 import { createUsers, type TenantUsers } from '../users/users.ts';
-import { listenForOrders } from './administration/listen.ts';
+import { listenForOrders } from './administration/socket.ts';
 import { listenAll } from './listen.ts';
 import type { TenantDependencies } from './parts.ts';
 import { checkFile, exampleLeft, refuseStore } from './start-checks.ts';

@@ -55,7 +55,9 @@ describe('who may change an account', () => {
   it('is said for every entrance that is declared', () => {
     const said = [...Object.keys(ENTRANCES), ...Object.values(BY_OTHER_PROOF).flat()];
     expect([...said].sort()).to.deep.equal([...new Set(WRITING)].sort());
-    const own = (MANAGEMENT_CALLS as readonly CallRules[]).filter(({ ownScopes }) => ownScopes !== undefined);
+    const own = (MANAGEMENT_CALLS as readonly CallRules[]).filter(
+      ({ currentUserScopes }) => currentUserScopes !== undefined,
+    );
     expect(Object.keys(OWN_CALLS).sort()).to.deep.equal(
       own.map(({ method, path }) => `${method} ${path}`).sort(),
     );

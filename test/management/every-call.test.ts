@@ -21,7 +21,11 @@ const WIDE = { capacity: 1e6, perMinute: 1e6 };
 const CALLS = MANAGEMENT_CALLS as readonly CallRules[];
 const ALL_SCOPES = [
   ...new Set(
-    CALLS.flatMap(({ scopes, allScopes = [], ownScopes = [] }) => [...scopes, ...allScopes, ...ownScopes]),
+    CALLS.flatMap(({ scopes, allScopes = [], currentUserScopes = [] }) => [
+      ...scopes,
+      ...allScopes,
+      ...currentUserScopes,
+    ]),
   ),
 ];
 
@@ -186,8 +190,8 @@ describe('every call of the Management API', () => {
     });
 
     it(`${name}: rejects tokens without its scopes`, async () => {
-      const { scopes, allScopes, ownScopes = [] } = call;
-      const named = [...(allScopes ?? scopes), ...ownScopes];
+      const { scopes, allScopes, currentUserScopes = [] } = call;
+      const named = [...(allScopes ?? scopes), ...currentUserScopes];
       const missing = allScopes === undefined ? [new Set(named)] : allScopes.map((one) => new Set([one]));
       for (const without of missing) {
         const token = await tokenWith(ALL_SCOPES.filter((scope) => !without.has(scope)));
@@ -204,7 +208,7 @@ describe('every call of the Management API', () => {
     it(`${name}: gives a user's token no access to other users`, async () => {
       const response = await send(call, `Bearer ${userToken}`);
       // Outside of users' paths, the handler checks the user, and finds nothing here.
-      const isOwn = call.ownScopes !== undefined && !call.path.startsWith('/users/:');
+      const isOwn = call.currentUserScopes !== undefined && !call.path.startsWith('/users/:');
       if (isOwn) expect(response.status).to.be.within(200, 404);
       else expect(response.status).to.equal(403);
     });

@@ -3,7 +3,7 @@
 import type { Actions } from '../../src/capabilities/actions/actions.ts';
 import { clientCertificates } from '../../src/capabilities/tls/client-certificates.ts';
 import type { SecondFactor } from '../../src/engine/admission/second-factor.ts';
-import type { OwnCallbacks } from '../../src/engine/client/own-callbacks.ts';
+import type { ServerLoginCallbacks } from '../../src/engine/client/server-login-callbacks.ts';
 
 /** A second factor that is never required. */
 export const NO_SECOND_FACTOR: { secondFactor: SecondFactor; acrValues: string[] } = {
@@ -28,13 +28,13 @@ export const NO_SECOND_FACTOR: { secondFactor: SecondFactor; acrValues: string[]
 
 /** Without external logins and actions. */
 export const NO_DELEGATED_LOGINS: {
-  ownCallbacks: OwnCallbacks;
-  ownParameters: ReadonlySet<string>;
+  serverLoginCallbacks: ServerLoginCallbacks;
+  endpointParameters: ReadonlySet<string>;
   checkRequest: () => Promise<void>;
   directRedirect: () => Promise<undefined>;
   actions: Actions;
 } = {
-  ownParameters: new Set(),
+  endpointParameters: new Set(),
   directRedirect: async () => undefined,
   actions: {
     isBound: () => false,
@@ -45,7 +45,7 @@ export const NO_DELEGATED_LOGINS: {
       throw new Error('no action is bound');
     },
   },
-  ownCallbacks: {
+  serverLoginCallbacks: {
     of: () => [],
     has: () => false,
     isWithoutConsent: () => false,

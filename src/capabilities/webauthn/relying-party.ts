@@ -32,7 +32,7 @@ export function customOrigin(ctx: Context): string | undefined {
  * Returns the relying party of our own pages. Only the origin of its host may answer.
  * @param at the origin of a custom domain ({@link customOrigin}); undefined for our own.
  */
-export function ownRelyingParty(
+export function serverRelyingParty(
   { baseUrl, config }: PartyDependencies,
   at?: string,
 ): RelyingParty & { origin: string } {
@@ -43,14 +43,14 @@ export function ownRelyingParty(
 /**
  * Returns the relying party of an application. Its registered web origins may answer, and its apps: Android apps by
  * the certificates that sign them, iOS apps as our own host.
- * @param at as for {@link ownRelyingParty}.
+ * @param at as for {@link serverRelyingParty}.
  */
 export function relyingPartyFor(
   deps: PartyDependencies,
   client: Pick<Client, 'web_origins' | 'mobile'>,
   at?: string,
 ): RelyingParty {
-  const ownParty = ownRelyingParty(deps, at);
+  const ownParty = serverRelyingParty(deps, at);
   const apps = [client.mobile?.android?.sha256_cert_fingerprints ?? []].flat().flatMap(apkOrigin);
   return {
     ...ownParty,

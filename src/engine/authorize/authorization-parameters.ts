@@ -17,7 +17,7 @@ import {
 } from '../base/request-extensions.ts';
 import { requestedApi, requestedAudience, toResource } from '../base/requested-audience.ts';
 import { applicationSettings } from '../client/applications.ts';
-import type { OwnCallbacks } from '../client/own-callbacks.ts';
+import type { ServerLoginCallbacks } from '../client/server-login-callbacks.ts';
 import { allowsRefresh } from '../session/session-transfer.ts';
 import type { ReceivedRequest } from './received-request.ts';
 import { responseParameters } from './received-request.ts';
@@ -74,12 +74,12 @@ const MAX_FORWARDED_LENGTH = 1000;
 
 /**
  * Translates an authorization request for the engine.
- * @param ownParameters the parameters that endpoints of this server understand; they are not forwarded upstream.
+ * @param endpointParameters the parameters that endpoints of this server understand; they are not forwarded upstream.
  * @param browser hash of the request's secret in its browser; a pushed request has none yet.
  */
 export function normalizeRequest(
   { parameters: query, refused, pushed, isSigned }: ReceivedRequest,
-  ownParameters: ReadonlySet<string>,
+  endpointParameters: ReadonlySet<string>,
   browser?: string,
 ): ParsedUrlQuery {
   const request: ParsedUrlQuery = {};
@@ -95,7 +95,7 @@ export function normalizeRequest(
   const extensions: RequestExtensions = {
     offline: scopes(request).includes('offline_access'),
     withoutNonce,
-    upstream: upstreamParameters(query, ownParameters),
+    upstream: upstreamParameters(query, endpointParameters),
     ...(browser !== undefined && { browser }),
     ...(refused && { refused }),
     ...(pushed !== undefined && { pushed }),
@@ -144,10 +144,10 @@ function scopes(request: ParsedUrlQuery): string[] {
  */
 function upstreamParameters(
   query: ParsedUrlQuery,
-  ownParameters: ReadonlySet<string>,
+  endpointParameters: ReadonlySet<string>,
 ): Record<string, string> {
   const isForeign = (name: string) =>
-    !KNOWN.has(name) && !ownParameters.has(name) && !ADDED_BY_SDKS.has(name) && !isCredentialName(name);
+    !KNOWN.has(name) && !endpointParameters.has(name) && !ADDED_BY_SDKS.has(name) && !isCredentialName(name);
   const foreign = Object.entries(query).filter(
     (entry): entry is [string, string] =>
       isForeign(entry[0]) && entry[0] !== EXTENSIONS_PARAMETER && typeof entry[1] === 'string',
@@ -181,7 +181,7 @@ export function extraParameters(
     connectionFault: ConnectionFault;
     organizations: Pick<Organizations, 'checkOrganization' | 'checkInvitation'>;
   },
-  ownCallbacks: Pick<OwnCallbacks, 'has'>,
+  serverLoginCallbacks: Pick<ServerLoginCallbacks, 'has'>,
   useTicket: UseTicket,
 ): Record<string, Validator | null> {
   return {
@@ -200,7 +200,7 @@ export function extraParameters(
       if (invalidTarget !== undefined) throw new errors.InvalidTarget(invalidTarget);
       if (
         applicationSettings(client).isCodeInternalOnly &&
-        !ownCallbacks.has(String(params.redirect_uri)) &&
+        !serverLoginCallbacks.has(String(params.redirect_uri)) &&
         String(params.response_type).split(' ').includes('code')
       ) {
         throw new errors.UnauthorizedClient("Grant type 'authorization_code' not allowed for the client.");

@@ -60,7 +60,7 @@ interface AuthorizationDependencies extends ResumeDependencies, RestartDependenc
   enter: EnterEngine;
   grantStorage: GrantStorage;
   /** The parameters that endpoints of this server understand. */
-  ownParameters: ReadonlySet<string>;
+  endpointParameters: ReadonlySet<string>;
   random: Random;
   requestReader: Pick<RequestReader, 'authorization'>;
   /** The browser secrets of requests, by which the engine's interactions are bound to their browsers. */
@@ -75,7 +75,7 @@ export function authorizationEndpoint({
   browsers,
   waitingRequests,
   directRedirect,
-  ownParameters,
+  endpointParameters,
   requestReader,
   ...deps
 }: AuthorizationDependencies): AuthorizationEndpoint {
@@ -99,7 +99,7 @@ export function authorizationEndpoint({
       checkRequestSize(resolved.parameters);
       const request = await withVisitor(
         deps,
-        normalizeRequest(resolved, ownParameters, browser),
+        normalizeRequest(resolved, endpointParameters, browser),
         resolved.parameters,
       );
       const restarted = await restartedRequest(deps, ctx, request);
@@ -115,7 +115,7 @@ export function authorizationEndpoint({
     refuse: async (ctx, parameters, { error, error_description: description }) => {
       ctx.method = 'GET';
       ctx.url = '/authorize';
-      ctx.query = normalizeRequest(refusedRequest(parameters, error, description), ownParameters);
+      ctx.query = normalizeRequest(refusedRequest(parameters, error, description), endpointParameters);
       await answer(ctx);
     },
     resume: async (ctx) => {

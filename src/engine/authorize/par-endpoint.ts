@@ -33,7 +33,7 @@ interface ParDependencies {
   readBasic: ReadBasic;
   failures: EngineFailures;
   /** The parameters that endpoints of this server understand. */
-  ownParameters: ReadonlySet<string>;
+  endpointParameters: ReadonlySet<string>;
   requestReader: Pick<RequestReader, 'pushed'>;
   pushedRequests: Pick<PushedRequests, 'store'>;
 }
@@ -52,7 +52,7 @@ export function parEndpoint({
   enter,
   readBasic,
   failures,
-  ownParameters,
+  endpointParameters,
   requestReader,
   pushedRequests,
 }: ParDependencies): PushRequest {
@@ -68,7 +68,7 @@ export function parEndpoint({
     const request = await requestReader.pushed(clientId ?? '', received);
     const { parameters } = request;
     checkRequestSize(parameters);
-    const normalized = normalizeRequest(request, ownParameters);
+    const normalized = normalizeRequest(request, endpointParameters);
     await checkRequest(normalized);
     const fields = {
       ...normalized,

@@ -15,7 +15,7 @@ import type { Store } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';
 import { OBJECT_REUSED, recordObjectUse } from '../base/request-replay.ts';
 import { requestFault } from '../client/compliance.ts';
-import type { OwnCallbacks } from '../client/own-callbacks.ts';
+import type { ServerLoginCallbacks } from '../client/server-login-callbacks.ts';
 import { INVALID_REQUEST_URI, isPushedUri, type PushedRequests } from './pushed-requests.ts';
 import { uidOfState } from './restarted-request.ts';
 import { hasBrowserSecret } from './waiting-requests.ts';
@@ -41,7 +41,7 @@ interface Dependencies {
   store: Store;
   /** The clock that dates in JWTs are compared with. */
   wallClock: Clock;
-  ownCallbacks: Pick<OwnCallbacks, 'has'>;
+  serverLoginCallbacks: Pick<ServerLoginCallbacks, 'has'>;
   pushedRequests: Pick<PushedRequests, 'claim'>;
 }
 
@@ -64,7 +64,7 @@ const PUSH_REQUIRED = 'Pushed Authorization Request must be used';
 const OBJECT_REQUIRED = 'Request Object must be used by this client';
 
 export function requestReader(deps: Dependencies): RequestReader {
-  const { config, ownCallbacks, pushedRequests } = deps;
+  const { config, serverLoginCallbacks, pushedRequests } = deps;
   return {
     authorization: async (ctx, received, browser) => {
       const clientId = typeof received.client_id === 'string' ? received.client_id : '';
@@ -86,7 +86,8 @@ export function requestReader(deps: Dependencies): RequestReader {
       }
       if (isPushedUri(uri))
         return refusedRequest(received, 'invalid_request', 'request and request_uri exclude each other');
-      const isOwn = typeof received.redirect_uri === 'string' && ownCallbacks.has(received.redirect_uri);
+      const isOwn =
+        typeof received.redirect_uri === 'string' && serverLoginCallbacks.has(received.redirect_uri);
       if (isOwn && request === undefined) return { parameters: received };
       if (mustPush(config, client)) return refusedRequest(received, 'invalid_request', PUSH_REQUIRED);
       if (received.request_uri !== undefined) return checkCompliance(client, { parameters: received }, false);

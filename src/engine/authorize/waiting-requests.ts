@@ -15,8 +15,8 @@ import type { Users } from '../../users/users.ts';
 import type { SecondFactor } from '../admission/second-factor.ts';
 import { readExtensions } from '../base/request-extensions.ts';
 import { isOidcScope } from '../base/requested-audience.ts';
+import { loginBeforeSecondFactor } from '../login/before-second-factor.ts';
 import { loginAnswer } from '../login/browser-login.ts';
-import { firstFactorOf } from '../login/first-factor.ts';
 import { type ReturnRequest, waitingActionsOf } from '../login/login-runs.ts';
 import { LACKS_USER, type MissingConsent, missingConsent, resourceScopes } from '../login/policy.ts';
 import { connectionOf, presenceOf } from '../session/sessions.ts';
@@ -128,7 +128,7 @@ export function waitingRequests(provider: Provider, deps: WaitingRequestsDepende
         ...describe(interaction),
         connection: await sessionConnection(provider, interaction),
         invitedEmail: await invitedEmail(deps.store, interaction),
-        firstFactor: await firstFactorOf(provider, deps, interaction, ctx.ip),
+        firstFactor: await loginBeforeSecondFactor(provider, deps, interaction, ctx.ip),
       };
     },
     find: async (ctx, uid) => {
@@ -144,7 +144,8 @@ export function waitingRequests(provider: Provider, deps: WaitingRequestsDepende
       const described = describe(interaction);
       if (described.prompt !== 'login' || described.loginTicket !== undefined) return undefined;
       if (described.transferredLogin !== undefined) return undefined;
-      if ((await firstFactorOf(provider, deps, interaction, ctx.ip)) !== undefined) return undefined;
+      if ((await loginBeforeSecondFactor(provider, deps, interaction, ctx.ip)) !== undefined)
+        return undefined;
       return described;
     },
     storeFirstFactor: async (ctx, firstFactor) => {

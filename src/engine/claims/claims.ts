@@ -29,8 +29,8 @@ import type { Users } from '../../users/users.ts';
 import { admissionError } from '../admission/admission.ts';
 import { notMemberDescription, type Organizations, organizationOf } from '../admission/organizations.ts';
 import type { ReadAhead } from '../base/commit.ts';
-import { endsOf, ISSUED_AT_MS } from '../base/own-tokens.ts';
 import { OIDC_SCOPES } from '../base/requested-audience.ts';
+import { endsOf, ISSUED_AT_MS } from '../base/signed-tokens.ts';
 import { type ApplicationSettings, applicationSettings } from '../client/applications.ts';
 
 /** The engine's `claims` configuration. */

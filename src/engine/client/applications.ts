@@ -11,7 +11,7 @@ import type { Frozen } from '../../records/record.ts';
 import type { SessionTransfer } from '../../records/session-transfer.ts';
 import type { ClientRecord } from '../../records/tenant.ts';
 import { clientEncryption } from './encryption.ts';
-import type { OwnCallbacks } from './own-callbacks.ts';
+import type { ServerLoginCallbacks } from './server-login-callbacks.ts';
 
 /** The grant type of RFC 8693 §2.1. */
 export const TOKEN_EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange';
@@ -80,17 +80,17 @@ export const RESPONSE_TYPES: ResponseType[] = ['code', ...IMPLICIT_TYPES, ...HYB
 /**
  * Returns the engine's metadata of an application.
  * @param knownGrantTypes grant types of the token endpoint; others in the record are dropped.
- * @param ownCallbacks the callbacks of logins that we ask for ourselves.
+ * @param serverLoginCallbacks the callbacks of logins that we ask for ourselves.
  * @param now epoch milliseconds: keys that have expired are left out.
  */
 export function clientMetadata(
   client: Client,
   knownGrantTypes: ReadonlySet<string>,
-  ownCallbacks: OwnCallbacks,
+  serverLoginCallbacks: ServerLoginCallbacks,
   now: number,
 ): AdapterPayload {
   const allowed = allowedGrants(client, [...(client.grant_types ?? [])]);
-  const internalCallbacks = internalCallbacksOf(client, allowed, ownCallbacks);
+  const internalCallbacks = internalCallbacksOf(client, allowed, serverLoginCallbacks);
   const codeForUsOnly = internalCallbacks.length > 0 && !allowed.includes('authorization_code');
   const grantTypes = codeForUsOnly ? [...allowed, 'authorization_code'] : allowed;
   const redirectUris = [...client.callbacks, ...internalCallbacks];
@@ -148,8 +148,12 @@ export function clientMetadata(
  * Returns the callbacks of our own requests on the application's behalf. With a compliance level only those for
  * grants that the level allows. The codes of these requests yield no tokens.
  */
-function internalCallbacksOf(client: Client, allowed: string[], ownCallbacks: OwnCallbacks): string[] {
-  return ownCallbacks.of(
+function internalCallbacksOf(
+  client: Client,
+  allowed: string[],
+  serverLoginCallbacks: ServerLoginCallbacks,
+): string[] {
+  return serverLoginCallbacks.of(
     profileOf(client) === undefined ? client : { ...client, addons: {}, grant_types: allowed },
   );
 }

@@ -13,7 +13,7 @@ import {
 } from '../../records/compliance.ts';
 import { profileOf } from '../../records/compliance-levels.ts';
 import { applicationSettings } from './applications.ts';
-import type { OwnCallbacks } from './own-callbacks.ts';
+import type { ServerLoginCallbacks } from './server-login-callbacks.ts';
 
 const NOT_COMPLIANT = 'The application is not as its compliance_level demands';
 
@@ -88,10 +88,10 @@ export function tokenAlgorithm(
 export function engineProfile(
   { oidc }: KoaContextWithOIDC,
   client: EngineClient | undefined,
-  ownCallbacks: Pick<OwnCallbacks, 'has'>,
+  serverLoginCallbacks: Pick<ServerLoginCallbacks, 'has'>,
 ): '1.0 Final' | '2.0' | undefined {
   const isAuthorization = oidc.route === 'authorization' || oidc.route === 'resume';
-  if (isAuthorization && ownCallbacks.has(String(oidc.params?.redirect_uri))) return undefined;
+  if (isAuthorization && serverLoginCallbacks.has(String(oidc.params?.redirect_uri))) return undefined;
   const standards = client && applicationSettings(client).profile?.standards;
   if (standards === undefined) return undefined;
   return standards.includes('fapi1') ? '1.0 Final' : '2.0';

@@ -14,7 +14,7 @@ import { isUnattended } from '../../users/user-acts.ts';
 import type { Users } from '../../users/users.ts';
 import { loginRequirements, type SecondFactor } from '../admission/second-factor.ts';
 import { toAudience } from '../base/requested-audience.ts';
-import type { OwnCallbacks } from '../client/own-callbacks.ts';
+import type { ServerLoginCallbacks } from '../client/server-login-callbacks.ts';
 import {
   connectionOf,
   credentialVersionOf,
@@ -174,7 +174,7 @@ interface ActionStep {
 }
 
 interface StepDependencies extends LoginRunDependencies {
-  ownCallbacks: Pick<OwnCallbacks, 'protocolOf'>;
+  serverLoginCallbacks: Pick<ServerLoginCallbacks, 'protocolOf'>;
   secondFactor: Pick<
     SecondFactor,
     | 'isRequired'
@@ -419,8 +419,11 @@ const scopesOf = (ctx: KoaContextWithOIDC) => [...ctx.oidc.requestParamScopes];
 async function loginOfSession(
   {
     users,
-    ownCallbacks,
-  }: { users: Pick<Users, 'get' | 'identitiesOf'>; ownCallbacks: Pick<OwnCallbacks, 'protocolOf'> },
+    serverLoginCallbacks,
+  }: {
+    users: Pick<Users, 'get' | 'identitiesOf'>;
+    serverLoginCallbacks: Pick<ServerLoginCallbacks, 'protocolOf'>;
+  },
   ctx: KoaContextWithOIDC,
 ): Promise<ActionLogin | undefined> {
   const { session, client, params } = ctx.oidc;
@@ -434,7 +437,8 @@ async function loginOfSession(
     organization: wanted.organization,
     amr: session.amr ?? [],
     authTime: session.loginTs,
-    protocol: ownCallbacks.protocolOf(String(params?.redirect_uri)) ?? profileOf(params?.response_type),
+    protocol:
+      serverLoginCallbacks.protocolOf(String(params?.redirect_uri)) ?? profileOf(params?.response_type),
     scopes: scopesOf(ctx),
     sessionId: session.uid,
     session,

@@ -20,7 +20,7 @@ import { readExtensions } from '../base/request-extensions.ts';
 import { isOidcScope, requestedAudience, toAudience } from '../base/requested-audience.ts';
 import { lacksEssentialClass, requestedClaims, scopesOfClaims } from '../claims/claims.ts';
 import { applicationSettings } from '../client/applications.ts';
-import type { OwnCallbacks } from '../client/own-callbacks.ts';
+import type { ServerLoginCallbacks } from '../client/server-login-callbacks.ts';
 import { allowsDelegation } from '../session/session-transfer.ts';
 import { connectionOf, presenceOf } from '../session/sessions.ts';
 import type { BrowserLogins } from './browser-login.ts';
@@ -40,7 +40,7 @@ export const LACKS_SECOND_FACTOR = 'second_factor';
 
 interface PolicyDependencies extends Pick<BrowserLogins, 'lacksSecondFactor'>, LastStepDependencies {
   config: Pick<Config, 'resourceServer' | 'settings'>;
-  ownCallbacks: Pick<OwnCallbacks, 'isWithoutConsent' | 'has' | 'actOf'>;
+  serverLoginCallbacks: Pick<ServerLoginCallbacks, 'isWithoutConsent' | 'has' | 'actOf'>;
   organizations: Pick<Organizations, 'isMember'>;
 }
 
@@ -49,7 +49,7 @@ interface PolicyDependencies extends Pick<BrowserLogins, 'lacksSecondFactor'>, L
  * rules for consent.
  */
 export function policy(deps: PolicyDependencies): interactionPolicy.Prompt[] {
-  const { lacksSecondFactor, lacksFactorDescription, config, ownCallbacks, organizations } = deps;
+  const { lacksSecondFactor, lacksFactorDescription, config, serverLoginCallbacks, organizations } = deps;
   const prompts = base();
   const login = prompts.get('login');
   const consent = prompts.get('consent');
@@ -60,7 +60,7 @@ export function policy(deps: PolicyDependencies): interactionPolicy.Prompt[] {
   login.checks.add(new Check('organization', LOGIN_REQUIRED, 'login_required', otherOrganization));
   login.checks.add(new Check('login_ticket', LOGIN_REQUIRED, 'login_required', hasUnusedTicket));
   login.checks.add(
-    new Check('delegation', LOGIN_REQUIRED, 'login_required', refusesDelegatedSession(ownCallbacks)),
+    new Check('delegation', LOGIN_REQUIRED, 'login_required', refusesDelegatedSession(serverLoginCallbacks)),
   );
   // The engine's checks would ask for a login again and again when the user cannot reach the class.
   for (const name of ['essential_acrs', 'essential_acr']) login.checks.remove(name);
@@ -73,10 +73,12 @@ export function policy(deps: PolicyDependencies): interactionPolicy.Prompt[] {
   );
   // The engine would ask every application with a custom scheme for consent.
   consent.checks.remove('native_client_prompt');
-  const requiresConsent = requiresConsentEachTime(config, ownCallbacks);
+  const requiresConsent = requiresConsentEachTime(config, serverLoginCallbacks);
   consent.checks.add(new Check(CONSENT_POLICY, CONSENT_REQUIRED, 'consent_required', requiresConsent));
   for (const check of consent.checks) check.description = CONSENT_REQUIRED;
-  login.checks.add(new Check(LACKS_USER, LOGIN_REQUIRED, 'login_required', lacksUser(ownCallbacks, consent)));
+  login.checks.add(
+    new Check(LACKS_USER, LOGIN_REQUIRED, 'login_required', lacksUser(serverLoginCallbacks, consent)),
+  );
   prompts.add(new Prompt({ name: 'select_account', requestable: true }), 0);
   const asksFor = (when: string) =>
     new Check('organization', LOGIN_REQUIRED, 'login_required', lacksOrganization(when));
@@ -90,11 +92,11 @@ export function policy(deps: PolicyDependencies): interactionPolicy.Prompt[] {
 /** Whether an API of the request requires consent each time and the user has not been asked within this request. */
 function requiresConsentEachTime(
   config: PolicyDependencies['config'],
-  ownCallbacks: PolicyDependencies['ownCallbacks'],
+  serverLoginCallbacks: PolicyDependencies['serverLoginCallbacks'],
 ) {
   return async ({ oidc }: KoaContextWithOIDC): Promise<boolean> => {
     // A login that we ask for ourselves is for no API, even where the tenant's default API is added to its request.
-    const isInternal = ownCallbacks.isWithoutConsent(String(oidc.params?.redirect_uri));
+    const isInternal = serverLoginCallbacks.isWithoutConsent(String(oidc.params?.redirect_uri));
     if (isInternal || oidc.result?.consent !== undefined) return Check.NO_NEED_TO_PROMPT;
     const audiences = Object.keys(oidc.resourceServers ?? {}).map(toAudience);
     const apis = await Promise.all(audiences.map((audience) => config.resourceServer(audience)));
@@ -112,11 +114,13 @@ function hasUnusedTicket({ oidc }: KoaContextWithOIDC): boolean {
 }
 
 /** A session in which somebody acts for the user only answers applications that take such sessions. */
-function refusesDelegatedSession(ownCallbacks: Pick<OwnCallbacks, 'has'>) {
+function refusesDelegatedSession(serverLoginCallbacks: Pick<ServerLoginCallbacks, 'has'>) {
   return ({ oidc: { session, client, params = {}, result } }: KoaContextWithOIDC): boolean => {
     if (transferOf(session)?.act === undefined || client === undefined || result?.login !== undefined)
       return Check.NO_NEED_TO_PROMPT;
-    return allowsDelegation(client, params, ownCallbacks) ? Check.NO_NEED_TO_PROMPT : Check.REQUEST_PROMPT;
+    return allowsDelegation(client, params, serverLoginCallbacks)
+      ? Check.NO_NEED_TO_PROMPT
+      : Check.REQUEST_PROMPT;
   };
 }
 
@@ -158,12 +162,15 @@ function wrongOrganization(organizations: Pick<Organizations, 'isMember'>) {
  * Whether nobody was at the login of a session and the request is for something that only the user may do: for a
  * login that we ask for ourselves, or for consent. A login within this request was perhaps handed over.
  */
-function lacksUser(ownCallbacks: Pick<OwnCallbacks, 'actOf'>, consent: interactionPolicy.Prompt) {
+function lacksUser(
+  serverLoginCallbacks: Pick<ServerLoginCallbacks, 'actOf'>,
+  consent: interactionPolicy.Prompt,
+) {
   return async (ctx: KoaContextWithOIDC): Promise<boolean> => {
     const { session, params = {}, prompts } = ctx.oidc;
     if (session?.accountId === undefined || !isUnattended({ presence: presenceOf(session) }))
       return Check.NO_NEED_TO_PROMPT;
-    if (ownCallbacks.actOf(String(params.redirect_uri)) !== undefined) return Check.REQUEST_PROMPT;
+    if (serverLoginCallbacks.actOf(String(params.redirect_uri)) !== undefined) return Check.REQUEST_PROMPT;
     if (prompts.has('consent')) return Check.REQUEST_PROMPT;
     for (const { check } of consent.checks) if (await check(ctx)) return Check.REQUEST_PROMPT;
     return Check.NO_NEED_TO_PROMPT;

@@ -222,8 +222,8 @@ export function readGrantParameters(
   if (all === undefined) throw new Error('the engine keeps its parameters in another way');
   all[Symbol.iterator] = () => {
     const requested = grantType();
-    const ownParameters = typeof requested === 'string' ? byGrantType.get(requested) : undefined;
-    return (ownParameters ?? all).values();
+    const endpointParameters = typeof requested === 'string' ? byGrantType.get(requested) : undefined;
+    return (endpointParameters ?? all).values();
   };
 }
 

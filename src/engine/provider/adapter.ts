@@ -11,7 +11,7 @@ import { artifactKey, presentedPayload, storedPayload } from '../base/artifact-k
 import type { Commits, ReadAhead } from '../base/commit.ts';
 import { ALREADY_USED } from '../base/failures.ts';
 import { clientMetadata, metadataExpiry } from '../client/applications.ts';
-import type { OwnCallbacks } from '../client/own-callbacks.ts';
+import type { ServerLoginCallbacks } from '../client/server-login-callbacks.ts';
 import { isTolerated, refreshTokenAdapter, revokeGrant } from '../session/refresh-families.ts';
 import { removeIfSessionEnded } from '../session/sessions.ts';
 
@@ -19,7 +19,7 @@ interface AdapterDependencies {
   store: Store;
   config: Config;
   clock: Clock;
-  ownCallbacks: OwnCallbacks;
+  serverLoginCallbacks: ServerLoginCallbacks;
   commits: Commits;
   ahead: Pick<ReadAhead, 'artifact'>;
   /** The grant types that the token endpoint knows; the same object for as long as they do not change. */
@@ -47,7 +47,7 @@ function commitWrite(record: ArtifactRecord): Write {
   return isNew ? { collection: 'artifacts', insert: record } : { collection: 'artifacts', put: record };
 }
 
-function clientAdapter({ config, clock, grantTypes, ownCallbacks }: AdapterDependencies): Adapter {
+function clientAdapter({ config, clock, grantTypes, serverLoginCallbacks }: AdapterDependencies): Adapter {
   const refuse = async () => {
     throw new Error('applications are managed by the tenant, not by the engine');
   };
@@ -64,7 +64,7 @@ function clientAdapter({ config, clock, grantTypes, ownCallbacks }: AdapterDepen
       const cached = cache.get(client);
       const now = clock();
       if (cached?.known === known && now < cached.until) return cached.metadata;
-      const metadata = clientMetadata(client, known, ownCallbacks, now);
+      const metadata = clientMetadata(client, known, serverLoginCallbacks, now);
       cache.set(client, { known, until: metadataExpiry(client, now), metadata });
       return metadata;
     },

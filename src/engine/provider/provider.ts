@@ -37,8 +37,8 @@ import { basicReader, type EnterEngine, engineEntrance, type ReadBasic } from '.
 import { engineFailures } from '../base/failures.ts';
 import { makeProvider, wrapGrants } from '../base/internals.ts';
 import { registerMessageModes } from '../base/message-modes.ts';
-import { type PublishedKeys, publishedKeys } from '../base/own-tokens.ts';
 import { isOidcScope, toAudience } from '../base/requested-audience.ts';
+import { type PublishedKeys, publishedKeys } from '../base/signed-tokens.ts';
 import { certificateBinding } from '../binding/certificate-binding.ts';
 import { loadProofState, type ProofState } from '../binding/dpop.ts';
 import { type CheckPossession, proofOfPossession } from '../binding/proof-of-possession.ts';
@@ -68,13 +68,17 @@ import {
 import { createSessions, type Sessions } from '../session/sessions.ts';
 import { storeGrants } from '../token/grants.ts';
 import { type Introspect, introspection } from '../token/introspection.ts';
-import { type RedeemOwnCode, redeemOwnCodes } from '../token/own-codes.ts';
 import { refreshTargets } from '../token/refresh.ts';
 import { type IdTokenReaders, idTokenReaders } from '../token/sent-id-tokens.ts';
+import { type RedeemServerLoginCode, serverLoginCodes } from '../token/server-login-codes.ts';
 import { type TokenEndpoint, tokenEndpoint } from '../token/token-endpoint.ts';
 import { type Userinfo, type UserinfoDependencies, userinfo } from '../token/userinfo.ts';
 import { adaptEngine } from './adaptations.ts';
-import { type BindWaitingRequest, type EngineDependencies, engineConfiguration } from './configuration.ts';
+import {
+  type BindWaitingRequest,
+  type EngineDependencies,
+  engineConfiguration,
+} from './provider-configuration.ts';
 import { renewal } from './renewal.ts';
 
 export interface Engine extends IdTokenReaders {
@@ -88,7 +92,7 @@ export interface Engine extends IdTokenReaders {
   settle: Settlement;
   organizations: Organizations;
   customClaims: CustomClaims;
-  redeemOwnCode: RedeemOwnCode;
+  redeemServerLoginCode: RedeemServerLoginCode;
   sessions: Sessions;
   userinfo: Userinfo;
   keys: PublishedKeys;
@@ -218,7 +222,7 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
     settle,
     organizations,
     customClaims: parts.customClaims,
-    redeemOwnCode: redeemOwnCodes(provider),
+    redeemServerLoginCode: serverLoginCodes(provider),
     sessions,
     ...tokenReaders({ ...shared, provider, readBasic, clock: wallClock, checkPossession, sessions }),
     checkPossession,

@@ -27,7 +27,7 @@ import { EXTENSIONS_PARAMETER, readExtensions } from '../base/request-extensions
 import { requestedAudience } from '../base/requested-audience.ts';
 import { applicationSettings } from '../client/applications.ts';
 import { applyForwardedAddress } from '../client/client-authentication.ts';
-import type { OwnCallbacks } from '../client/own-callbacks.ts';
+import type { ServerLoginCallbacks } from '../client/server-login-callbacks.ts';
 import { familyKey } from './refresh-families.ts';
 import { credentialVersionOf, factorsOf, type Sessions } from './sessions.ts';
 
@@ -225,7 +225,7 @@ interface RedemptionDependencies {
   challenges: Pick<Challenges, 'spendTicket'>;
   events: Events;
   secondFactor: Pick<SecondFactor, 'factorsOf'>;
-  ownCallbacks: Pick<OwnCallbacks, 'has'>;
+  serverLoginCallbacks: Pick<ServerLoginCallbacks, 'has'>;
   transferred: Pick<TransferredSessions, 'holds'>;
 }
 
@@ -291,7 +291,7 @@ async function refusalReason(
   if (client === undefined) return 'unknown';
   const { transfer } = login;
   const isDelegated = transfer.act !== undefined;
-  if (isDelegated && (by !== 'query' || !allowsDelegation(client, params, deps.ownCallbacks)))
+  if (isDelegated && (by !== 'query' || !allowsDelegation(client, params, deps.serverLoginCallbacks)))
     return 'delegation';
   const binding = applicationSettings(client).sessionTransfer.enforce_device_binding ?? 'ip';
   // `asn` binding compares addresses too: we have no table of networks.
@@ -353,7 +353,7 @@ function logRefusal(
 interface CheckDependencies {
   store: Store;
   config: Pick<Config, 'client' | 'resourceServer' | 'settings'>;
-  ownCallbacks: Pick<OwnCallbacks, 'has'>;
+  serverLoginCallbacks: Pick<ServerLoginCallbacks, 'has'>;
   /** @see Sessions.isOpen */
   isOpen: Sessions['isOpen'];
 }
@@ -425,14 +425,14 @@ export function transferredSessions(deps: CheckDependencies): TransferredSession
 /** @see TransferredSessions.restrict */
 function restrictRequest({
   config,
-  ownCallbacks,
-}: Pick<CheckDependencies, 'config' | 'ownCallbacks'>): TransferredSessions['restrict'] {
+  serverLoginCallbacks,
+}: Pick<CheckDependencies, 'config' | 'serverLoginCallbacks'>): TransferredSessions['restrict'] {
   return async ({ oidc }, transfer) => {
     const { params = {}, client, prompts } = oidc;
     if (transfer?.act === undefined || client === undefined) return;
     // Such a session does not answer requests of an application that takes no delegation: the policy asks for a
     // login there.
-    if (!allowsDelegation(client, params, ownCallbacks)) return;
+    if (!allowsDelegation(client, params, serverLoginCallbacks)) return;
     const audience = requestedAudience(params) ?? config.settings().tenant.default_audience;
     const api = audience === undefined ? undefined : await config.resourceServer(audience);
     if (api?.is_system === true)
@@ -461,11 +461,15 @@ export function allowsRefresh(client: object, transfer: Transfer | undefined): b
 export function allowsDelegation(
   client: object,
   params: Readonly<Record<string, unknown>>,
-  ownCallbacks: Pick<OwnCallbacks, 'has'>,
+  serverLoginCallbacks: Pick<ServerLoginCallbacks, 'has'>,
 ): boolean {
   const { allow_delegated_access: allows } = applicationSettings(client).sessionTransfer.delegation ?? {};
   // At a callback of ours we are the client, and what the application gets from us would not name the actor.
-  return allows === true && params.response_type === 'code' && !ownCallbacks.has(String(params.redirect_uri));
+  return (
+    allows === true &&
+    params.response_type === 'code' &&
+    !serverLoginCallbacks.has(String(params.redirect_uri))
+  );
 }
 
 /** The error for a request that would have to ask the user. */

@@ -116,7 +116,7 @@ export function createSessions(provider: Provider, deps: SessionsDependencies): 
       const ending = others.filter(({ model }) => refreshTokens || model === 'Interaction');
       await Promise.all(ending.map(({ id }) => artifacts.delete(id)));
       await endBackchannelRequests(deps, userId);
-      // Tokens that are stored nowhere end by their date (own-tokens.ts). Where a session stays, those of it must, too.
+      // Tokens that are stored nowhere end by their date (signed-tokens.ts). Where a session stays, those of it must, too.
       if (refreshTokens && keepSid === undefined) {
         const access_ended_at = new Date(deps.clock()).toISOString();
         await deps.store.collection('users').update(userId, (user) => ({ ...user, access_ended_at }));

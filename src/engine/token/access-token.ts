@@ -17,8 +17,8 @@ import type { Users } from '../../users/users.ts';
 import { actorOf, exchangeLimits } from '../admission/exchange-context.ts';
 import { type MachineOrganizations, type Organizations, organizationOf } from '../admission/organizations.ts';
 import type { SecondFactor, TokenLogin } from '../admission/second-factor.ts';
-import { ISSUED_AT_MS } from '../base/own-tokens.ts';
 import { toAudience } from '../base/requested-audience.ts';
+import { ISSUED_AT_MS } from '../base/signed-tokens.ts';
 import {
   type CustomClaims,
   hasStandardClaims,

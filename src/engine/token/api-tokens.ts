@@ -14,7 +14,7 @@ import {
   namesLogin,
   type TokenVerification,
   verifyOwnToken,
-} from '../base/own-tokens.ts';
+} from '../base/signed-tokens.ts';
 import { type BoundToken, type CheckPossession, confirmationOf } from '../binding/proof-of-possession.ts';
 
 /** An access token for one of our own APIs. */
@@ -34,7 +34,7 @@ export interface VerifiedApiToken extends ApiToken {
 
 /**
  * Verifies the access token of a request.
- * @returns undefined when it is invalid, expired, or for another audience, when its login has ended (own-tokens.ts),
+ * @returns undefined when it is invalid, expired, or for another audience, when its login has ended (signed-tokens.ts),
  *   its user is blocked or deleted, or its application is deleted.
  * @throws AuthError as {@link CheckPossession} does.
  */

@@ -18,7 +18,7 @@ import { type AuthorizationDetail, detailsIn } from '../base/authorization-detai
 import { isOidcScope, OIDC_SCOPES, toAudience } from '../base/requested-audience.ts';
 import { scopesOfClaims } from '../claims/claims.ts';
 import { applicationSettings } from '../client/applications.ts';
-import type { OwnCallbacks } from '../client/own-callbacks.ts';
+import type { ServerLoginCallbacks } from '../client/server-login-callbacks.ts';
 import type { LoginActions } from '../login/login-actions.ts';
 import { connectionOf, credentialVersionOf, factorsOf, presenceOf } from '../session/sessions.ts';
 
@@ -108,7 +108,7 @@ export async function buildGrant(
 /** Makes the engine's `loadExistingGrant`: it builds a new grant for each request. */
 export function loadGrant(
   deps: GrantDependencies,
-  ownCallbacks: Pick<OwnCallbacks, 'isWithoutConsent'>,
+  serverLoginCallbacks: Pick<ServerLoginCallbacks, 'isWithoutConsent'>,
 ): (ctx: KoaContextWithOIDC) => Promise<Grant | undefined> {
   return async ({ oidc }) => {
     if (oidc.account === undefined || oidc.client === undefined) return undefined;
@@ -118,7 +118,7 @@ export function loadGrant(
       {
         userId: oidc.account.accountId,
         client: oidc.client,
-        internal: ownCallbacks.isWithoutConsent(String(oidc.params?.redirect_uri)),
+        internal: serverLoginCallbacks.isWithoutConsent(String(oidc.params?.redirect_uri)),
         organization: loginRequirements(oidc.params).organization,
       },
       {

@@ -10,7 +10,7 @@ import type { Config } from '../../tenant/config.ts';
 import type { Users } from '../../users/users.ts';
 import { admissionError } from '../admission/admission.ts';
 import type { Organizations } from '../admission/organizations.ts';
-import { ANONYMOUS, isTokenEnded, readOwnToken, type TokenVerification } from '../base/own-tokens.ts';
+import { ANONYMOUS, isTokenEnded, readOwnToken, type TokenVerification } from '../base/signed-tokens.ts';
 import { anonymousGrant } from '../session/anonymous-sessions.ts';
 import type { Sessions } from '../session/sessions.ts';
 

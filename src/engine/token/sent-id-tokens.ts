@@ -14,8 +14,8 @@ import { lackFor } from '../../users/user-acts.ts';
 import type { Users } from '../../users/users.ts';
 import { admissionError } from '../admission/admission.ts';
 import type { AuthenticatedLogin, SecondFactor } from '../admission/second-factor.ts';
-import type { PublishedKeys } from '../base/own-tokens.ts';
-import { isBeforeEnd } from '../base/own-tokens.ts';
+import type { PublishedKeys } from '../base/signed-tokens.ts';
+import { isBeforeEnd } from '../base/signed-tokens.ts';
 import type { Sessions } from '../session/sessions.ts';
 
 /**

@@ -14,9 +14,9 @@ import type { Users } from '../../users/users.ts';
 import { admissionError } from '../admission/admission.ts';
 import type { Organizations } from '../admission/organizations.ts';
 import type { ReadAhead } from '../base/commit.ts';
-import type { PublishedKeys } from '../base/own-tokens.ts';
-import { ISSUED_AT_MS, isTokenEnded, readOwnToken } from '../base/own-tokens.ts';
 import { OIDC_SCOPES } from '../base/requested-audience.ts';
+import type { PublishedKeys } from '../base/signed-tokens.ts';
+import { ISSUED_AT_MS, isTokenEnded, readOwnToken } from '../base/signed-tokens.ts';
 import { dpopChallenge } from '../binding/dpop.ts';
 import {
   type CheckPossession,

@@ -8,9 +8,9 @@ import {
   verifyRegistration,
 } from '../../capabilities/webauthn/ceremonies.ts';
 import {
-  ownRelyingParty,
   type RelyingParty,
   relyingPartyFor,
+  serverRelyingParty,
 } from '../../capabilities/webauthn/relying-party.ts';
 import { requestContextOf } from '../../engine/login/login-event.ts';
 import { AuthError } from '../../http/errors.ts';
@@ -87,7 +87,7 @@ export async function listMethods(deps: MethodDependencies, actor: Actor): Promi
     passkeysOf(deps, user.id),
     deps.authenticators.of(user.id),
   ]);
-  const party = ownRelyingParty(deps).id;
+  const party = serverRelyingParty(deps).id;
   return [
     ...passwords.map((identity) => passwordView(user, identity)),
     ...passkeys.map((one) => passkeyView(one, party)),
@@ -155,7 +155,7 @@ export async function removeMethod(deps: MethodDependencies, actor: Actor, id: s
 }
 
 /** One of the user's authentication methods, with what the user may do with it. */
-interface OwnMethod {
+interface AccountMethod {
   view: MethodView;
   /** @returns undefined when it was removed meanwhile. */
   rename?(name: string): Promise<MethodView | undefined>;
@@ -168,7 +168,7 @@ export function noMethod(): AuthError {
   return new AuthError(404, 'not_found', 'There is no such authentication method.');
 }
 
-async function methodOf(deps: MethodDependencies, actor: Actor, id: string): Promise<OwnMethod> {
+async function methodOf(deps: MethodDependencies, actor: Actor, id: string): Promise<AccountMethod> {
   const { user } = actor;
   if (id.startsWith(PASSKEY_PREFIX)) return passkeyOf(deps, actor, id.slice(PASSKEY_PREFIX.length));
   const password = (await passwordsOf(deps, user)).find((identity) => passwordId(identity.id) === id);
@@ -185,11 +185,15 @@ async function methodOf(deps: MethodDependencies, actor: Actor, id: string): Pro
   };
 }
 
-async function passkeyOf(deps: MethodDependencies, { user, login }: Actor, id: string): Promise<OwnMethod> {
+async function passkeyOf(
+  deps: MethodDependencies,
+  { user, login }: Actor,
+  id: string,
+): Promise<AccountMethod> {
   const passkeys = deps.store.collection('passkeys');
   const found = await passkeys.get(id);
   if (found === undefined || found.user_id !== user.id) throw noMethod();
-  const party = ownRelyingParty(deps).id;
+  const party = serverRelyingParty(deps).id;
   return {
     view: passkeyView(found, party),
     rename: async (name) => {
@@ -350,7 +354,7 @@ async function relyingPartyOf(
   origin: string | undefined,
 ): Promise<RelyingParty> {
   const client = await deps.config.client(clientId);
-  return client === undefined ? ownRelyingParty(deps, origin) : relyingPartyFor(deps, client, origin);
+  return client === undefined ? serverRelyingParty(deps, origin) : relyingPartyFor(deps, client, origin);
 }
 
 async function confirmPasskey(

@@ -1,6 +1,6 @@
 // Addresses of the console, and the callback of its own login.
-import type { OwnCallback } from '../../engine/client/own-callbacks.ts';
-import { addressesBelow } from '../../engine/client/own-callbacks.ts';
+import type { ServerLoginCallback } from '../../engine/client/server-login-callbacks.ts';
+import { addressesBelow } from '../../engine/client/server-login-callbacks.ts';
 import { CONSOLE_CLIENT } from '../../records/administrators.ts';
 
 /** Path of the console's first page. */
@@ -28,7 +28,7 @@ export function loginFormOptions({ baseUrl, consoleUrl }: ConsoleOrigins): { for
 }
 
 /** Returns the one callback of the console. @param consoleUrl the public URL of the console. */
-export function consoleCallbacks(consoleUrl: string): OwnCallback {
+export function consoleCallbacks(consoleUrl: string): ServerLoginCallback {
   return {
     isFor: ({ client_id }) => client_id === CONSOLE_CLIENT,
     needsConsent: false,

@@ -2,11 +2,11 @@
 import type { Context } from 'koa';
 import { admissionOf } from '../../engine/admission/admission.ts';
 import type { Sessions } from '../../engine/session/sessions.ts';
-import { loginOfCode } from '../../engine/token/own-codes.ts';
+import { loginOfCode } from '../../engine/token/server-login-codes.ts';
 import { AuthError } from '../../http/errors.ts';
 import { CONSOLE_CLIENT, CONSOLE_DIRECTORY } from '../../records/administrators.ts';
 import { MFA_POLICY } from '../../records/authentication-classes.ts';
-import type { DelegatedLogins } from '../flow/delegated-login.ts';
+import type { ServerLogins } from '../flow/server-logins.ts';
 import { memberOf } from './administrators/members.ts';
 import { addressOutsideConsole, CONSOLE, type ConsoleOrigins } from './callbacks.ts';
 import { AGAIN } from './kept-form.ts';
@@ -18,7 +18,7 @@ import {
 } from './session.ts';
 
 export interface ConsoleLoginDependencies extends ConsoleSessionDependencies, ConsoleOrigins {
-  consoleLogins: DelegatedLogins;
+  consoleLogins: ServerLogins;
   sessions: Pick<Sessions, 'end' | 'forget'>;
   /** Starts loading what the list of users shows, without waiting for it. */
   readUsersAhead(): void;

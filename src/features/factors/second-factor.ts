@@ -16,11 +16,11 @@ const REQUIRED = 'Multifactor authentication required';
 
 /**
  * Returns what the engine needs to know of second factors ({@link SecondFactor}).
- * @param ownApis the identifiers of the APIs by which users manage their second factors.
+ * @param userApis the identifiers of the APIs by which users manage their second factors.
  */
-export function createSecondFactor(deps: FactorDependencies, ownApis: readonly string[]): SecondFactor {
+export function createSecondFactor(deps: FactorDependencies, userApis: readonly string[]): SecondFactor {
   return {
-    isRequired: (login, asked) => isRequired(deps, ownApis, login, asked),
+    isRequired: (login, asked) => isRequired(deps, userApis, login, asked),
     isSufficient: async (login, user) => {
       if (!login.amr.includes('mfa') && (await activeAuthenticators(deps, user)).length > 0) return false;
       if ((await deps.users.credentialVersion(user.id)) !== login.credentialVersion) return false;
@@ -52,7 +52,7 @@ export function createSecondFactor(deps: FactorDependencies, ownApis: readonly s
     },
     factorsOf: (userId) => deps.elevation.lastChangeOf(userId),
     tokenClaims: async (audience, login) =>
-      ownApis.includes(audience) ? deps.elevation.claimsOf(login) : {},
+      userApis.includes(audience) ? deps.elevation.claimsOf(login) : {},
     refusal: async (userId, clientId, request) => {
       const user = await deps.users.get(userId);
       if (user === undefined) return new AuthError(403, 'invalid_grant', 'The user does not exist.');
@@ -66,14 +66,14 @@ export function createSecondFactor(deps: FactorDependencies, ownApis: readonly s
 
 async function isRequired(
   deps: FactorDependencies,
-  ownApis: readonly string[],
+  userApis: readonly string[],
   login: AuthenticatedLogin,
   asked: LoginRequirements,
 ): Promise<boolean> {
   const { userId, amr } = login;
   const { clientId, acrValues, browser, userAddress, ctx } = asked;
   const audience = asked.audience ?? deps.config.settings().tenant.default_audience;
-  const managesFactors = audience !== undefined && ownApis.includes(audience);
+  const managesFactors = audience !== undefined && userApis.includes(audience);
   // A session may outlive a password change, but must not get a token that can change factors.
   if (managesFactors && (await deps.users.credentialVersion(userId)) !== login.credentialVersion) return true;
   // Nor may a session whose second factor may have been removed.

@@ -11,10 +11,10 @@ import { MANAGEMENT_CALLS } from './calls.ts';
 
 /** Returns every scope that some call accepts, sorted. */
 function scopesOf(calls: readonly CallRules[]): string[] {
-  const all = calls.flatMap(({ scopes, allScopes = [], ownScopes = [] }) => [
+  const all = calls.flatMap(({ scopes, allScopes = [], currentUserScopes = [] }) => [
     ...scopes,
     ...allScopes,
-    ...ownScopes,
+    ...currentUserScopes,
   ]);
   return [...new Set(all)].sort();
 }

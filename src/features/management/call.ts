@@ -67,9 +67,9 @@ export interface CallRules {
    * Scopes that allow the call to a token issued to a user. Below `/users/:id`, `authorize` restricts the call to
    * that user; elsewhere the handler must do so, by the caller's subject.
    */
-  ownScopes?: readonly string[];
+  currentUserScopes?: readonly string[];
   /** What such a call does, for its user's login to be judged by; required for all but GET. */
-  ownAct?: UserAct;
+  currentUserAct?: UserAct;
   /**
    * Scopes that an administrator's role needs besides, all of them. Roles see some data masked and change nothing by
    * scopes to read; a call that hands the data out or starts something on such a scope says here who may do that.

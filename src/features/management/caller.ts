@@ -66,11 +66,11 @@ function insufficientLogin(): AuthError {
  * Checks that a user's token is enough for what a call does: its application, and its login.
  * @throws AuthError 403; 401 `insufficient_user_authentication`
  */
-function requireLogin({ ownAct, method }: CallRules, { isThirdParty, mayDo }: Caller): void {
-  if (ownAct === undefined && method === 'GET') return;
-  if (isThirdParty === true && ownAct !== undefined && FIRST_PARTY_ACTS.has(ownAct))
+function requireLogin({ currentUserAct, method }: CallRules, { isThirdParty, mayDo }: Caller): void {
+  if (currentUserAct === undefined && method === 'GET') return;
+  if (isThirdParty === true && currentUserAct !== undefined && FIRST_PARTY_ACTS.has(currentUserAct))
     throw apiError(403, 'Third-party applications cannot do this.', 'operation_not_supported');
-  if (ownAct === undefined || mayDo?.(ownAct) !== true) throw insufficientLogin();
+  if (currentUserAct === undefined || mayDo?.(currentUserAct) !== true) throw insufficientLogin();
 }
 
 function refusal(fault: 'expired' | 'signature' | 'invalid'): AuthError {
@@ -88,11 +88,12 @@ function refusal(fault: 'expired' | 'signature' | 'invalid'): AuthError {
  *   at another user's path; 401 `insufficient_user_authentication` if its login is not enough for the call.
  */
 export function authorize(call: CallRules, caller: Caller, params: Readonly<Record<string, string>>): void {
-  const { scopes, allScopes, ownScopes = [] } = call;
+  const { scopes, allScopes, currentUserScopes = [] } = call;
   const has = (scope: string) => caller.scopes.has(scope);
   if (caller.isUser) {
     // Whatever other scopes it has, a user's token reaches that user alone.
-    if (!ownScopes.some(has)) throw insufficient(ownScopes.length > 0 ? ownScopes : scopes);
+    if (!currentUserScopes.some(has))
+      throw insufficient(currentUserScopes.length > 0 ? currentUserScopes : scopes);
     // The owner is the first parameter: in `/users/:id/identities/:provider/:user_id`, the last one is the linked
     // identity's.
     const owner = /^\/users\/:(\w+)/.exec(call.path)?.[1];
@@ -103,7 +104,7 @@ export function authorize(call: CallRules, caller: Caller, params: Readonly<Reco
     return;
   }
   const isAllowed = caller.administrator === undefined ? hasScopes(call, has) : allowsRole(call, has);
-  if (!isAllowed) throw insufficient([...(allScopes ?? scopes), ...ownScopes]);
+  if (!isAllowed) throw insufficient([...(allScopes ?? scopes), ...currentUserScopes]);
 }
 
 function hasScopes({ scopes, allScopes }: CallRules, has: (scope: string) => boolean): boolean {

@@ -90,7 +90,7 @@ export function managementOpenApi(
 const tagOf = (path: string): string => path.split('/')[1] ?? '';
 
 function operationOf(call: CallRules): Json {
-  const { method, path, summary, scopes, allScopes, ownScopes } = call;
+  const { method, path, summary, scopes, allScopes, currentUserScopes } = call;
   return {
     operationId: `${method.toLowerCase()}${path}`.replaceAll(/[^a-z0-9]+(.)?/gi, (_, next = '') =>
       next.toUpperCase(),
@@ -99,7 +99,7 @@ function operationOf(call: CallRules): Json {
     tags: [tagOf(path)],
     'x-scopes': {
       ...(allScopes === undefined ? { any: scopes } : { all: allScopes }),
-      ...(ownScopes && { own: ownScopes }),
+      ...(currentUserScopes && { own: currentUserScopes }),
     },
     ...parametersOf(call),
     ...requestOf(call),

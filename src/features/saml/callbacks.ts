@@ -1,8 +1,8 @@
 // The redirect URIs of logins that service providers request (docs/wire/saml.md).
-import { addressesBelow, type OwnCallback } from '../../engine/client/own-callbacks.ts';
+import { addressesBelow, type ServerLoginCallback } from '../../engine/client/server-login-callbacks.ts';
 
 /** Returns the callbacks of the tenant's service providers. @param baseUrl our public origin. */
-export function samlCallbacks(baseUrl: string): OwnCallback {
+export function samlCallbacks(baseUrl: string): ServerLoginCallback {
   return {
     isFor: ({ addons }) => addons !== undefined && 'samlp' in addons && addons.samlp !== undefined,
     needsConsent: false,

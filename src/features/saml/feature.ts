@@ -281,7 +281,7 @@ async function handleLogin(deps: SamlRoutesDependencies, ctx: Context): Promise<
 
 async function finishLogin(deps: SamlRoutesDependencies, ctx: Context): Promise<void> {
   const sp = await providerOf(deps, ctx);
-  const outcome = await deps.delegatedLogins.finish(ctx, sp.clientId);
+  const outcome = await deps.samlLogins.finish(ctx, sp.clientId);
   await sendByPost(ctx, deps.views, await answerLogin(deps, sp, outcome), sp);
 }
 

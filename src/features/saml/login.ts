@@ -9,7 +9,7 @@ import { badMessage } from '../../capabilities/saml-messages/xml.ts';
 import { requestExpired } from '../../engine/authorize/waiting-requests.ts';
 import type { CustomClaims } from '../../engine/claims/claims.ts';
 import type { Sessions } from '../../engine/session/sessions.ts';
-import type { OwnCodeLogin } from '../../engine/token/own-codes.ts';
+import type { CodeLogin } from '../../engine/token/server-login-codes.ts';
 import type { SamlSessionRecord } from '../../records/saml-sessions.ts';
 import { type Clock, epochSeconds } from '../../runtime/clock.ts';
 import type { Random } from '../../runtime/secrets.ts';
@@ -18,7 +18,7 @@ import type { Config } from '../../tenant/config.ts';
 import { primaryIdentity } from '../../users/changes.ts';
 import { isUnattended } from '../../users/user-acts.ts';
 import type { Users } from '../../users/users.ts';
-import type { DelegatedLogins, DelegatedOutcome } from '../flow/delegated-login.ts';
+import type { ServerLoginOutcome, ServerLogins } from '../flow/server-logins.ts';
 import { withAttributes, withSettings } from './action-settings.ts';
 import { type Attribute, attributesOf, nameIdOf } from './attributes.ts';
 import { audienceOf, isOwnName } from './audience.ts';
@@ -34,7 +34,7 @@ export interface SamlDependencies {
   config: Config;
   users: Users;
   customClaims: CustomClaims;
-  delegatedLogins: DelegatedLogins;
+  samlLogins: ServerLogins;
   sessions: Sessions;
   idp: IdentityProvider;
   clock: Clock;
@@ -48,7 +48,7 @@ const FORWARDED = ['connection', 'organization', 'login_hint', 'login_ticket', '
 
 /** Begins a login. @returns the URL to redirect to. */
 export function beginLogin(
-  { delegatedLogins, wallClock }: SamlDependencies,
+  { samlLogins, wallClock }: SamlDependencies,
   ctx: Context,
   sp: ServiceProvider,
   request: LoginRequest,
@@ -57,7 +57,7 @@ export function beginLogin(
     (entry): entry is [string, string] => typeof entry[1] === 'string',
   );
   const prompt = request.isPassive ? 'none' : request.forceAuthn ? 'login' : undefined;
-  return delegatedLogins.start(ctx, {
+  return samlLogins.start(ctx, {
     clientId: sp.clientId,
     params: {
       // An opaque NameID would only confuse users in the login field.
@@ -86,7 +86,7 @@ interface PendingLogin {
 export async function answerLogin(
   deps: SamlDependencies,
   sp: ServiceProvider,
-  { data, login }: DelegatedOutcome,
+  { data, login }: ServerLoginOutcome,
 ): Promise<OutgoingMessage> {
   // {@link beginLogin} has stored this data.
   const { request, begunAt } = data as unknown as PendingLogin;
@@ -108,7 +108,7 @@ function responseOf(
   deps: SamlDependencies,
   sp: ServiceProvider,
   frame: ResponseFrame,
-  { request, begunAt, login }: PendingLogin & Pick<DelegatedOutcome, 'login'>,
+  { request, begunAt, login }: PendingLogin & Pick<ServerLoginOutcome, 'login'>,
 ): string | Promise<string> {
   if ('error' in login) return failure(deps, sp, frame, statusOf(login));
   const stale = staleness(request, login, begunAt);
@@ -121,7 +121,7 @@ function responseOf(
  */
 function staleness(
   { forceAuthn, isPassive }: LoginRequest,
-  login: OwnCodeLogin,
+  login: CodeLogin,
   begunAt: number,
 ): Status | undefined {
   if (!forceAuthn || (login.authTime >= begunAt && !isUnattended(login))) return undefined;
@@ -179,7 +179,7 @@ async function success(
   sp: ServiceProvider,
   frame: ResponseFrame,
   request: LoginRequest,
-  login: OwnCodeLogin,
+  login: CodeLogin,
 ): Promise<string> {
   const existing = await samlSessions(deps.store).find(sp.clientId, login.sessionUid);
   const transient = existing?.name_id.transient ?? newId(deps.random);
@@ -210,7 +210,7 @@ async function success(
  * then not logged out.
  * @throws AuthError 400
  */
-async function checkStillOpen({ store, sessions }: SamlDependencies, login: OwnCodeLogin): Promise<void> {
+async function checkStillOpen({ store, sessions }: SamlDependencies, login: CodeLogin): Promise<void> {
   if (await sessions.isOpen(login.sessionUid)) return;
   await samlSessions(store).takeAll(login.sessionUid);
   throw requestExpired();
@@ -219,7 +219,7 @@ async function checkStillOpen({ store, sessions }: SamlDependencies, login: OwnC
 function saveSession(
   { store, config }: SamlDependencies,
   { clientId }: ServiceProvider,
-  login: OwnCodeLogin,
+  login: CodeLogin,
   fields: Pick<SamlSessionRecord, 'id' | 'issuer' | 'name_id'>,
 ): Promise<boolean> {
   const hours = config.settings().tenant.session_lifetime;
@@ -256,7 +256,7 @@ async function assertionContent(
   { users, config, customClaims }: ContentDependencies,
   sp: ServiceProvider,
   { issuer: entityId }: ResponseFrame,
-  { request, login, transient }: { request: LoginRequest; login: OwnCodeLogin; transient: string },
+  { request, login, transient }: { request: LoginRequest; login: CodeLogin; transient: string },
 ): Promise<AssertionContent | { failure: Status }> {
   const user = await users.get(login.userId);
   if (user === undefined) return refusal(STATUS.unknownPrincipal);

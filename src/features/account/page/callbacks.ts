@@ -1,5 +1,5 @@
 // The redirect URIs of logins to the account page.
-import { addressesBelow, type OwnCallback } from '../../../engine/client/own-callbacks.ts';
+import { addressesBelow, type ServerLoginCallback } from '../../../engine/client/server-login-callbacks.ts';
 
 /** Path of the account page. */
 export const ACCOUNT = '/account';
@@ -8,7 +8,7 @@ export const ACCOUNT = '/account';
  * Returns the callbacks of the account page: users may log in to it by any first-party application.
  * @param baseUrl our public origin.
  */
-export function accountCallbacks(baseUrl: string): OwnCallback {
+export function accountCallbacks(baseUrl: string): ServerLoginCallback {
   return {
     isFor: isOwnApplication,
     // The page is the tenant's own, whichever application is used.

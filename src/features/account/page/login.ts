@@ -3,14 +3,14 @@
 import type { Context } from 'koa';
 import { admissionOf } from '../../../engine/admission/admission.ts';
 import type { Sessions } from '../../../engine/session/sessions.ts';
-import { loginOfCode } from '../../../engine/token/own-codes.ts';
+import { loginOfCode } from '../../../engine/token/server-login-codes.ts';
 import { AuthError } from '../../../http/errors.ts';
 import { CONSOLE_CLIENT } from '../../../records/administrators.ts';
 import { MFA_POLICY } from '../../../records/authentication-classes.ts';
 import type { Client } from '../../../records/collections.ts';
 import type { User } from '../../../users/user.ts';
 import { activeAuthenticators } from '../../factors/policy.ts';
-import type { DelegatedLogins } from '../../flow/delegated-login.ts';
+import type { ServerLogins } from '../../flow/server-logins.ts';
 import { ACCOUNT, isOwnApplication } from './callbacks.ts';
 import {
   type AccountSession,
@@ -20,7 +20,7 @@ import {
 } from './session.ts';
 
 export interface AccountLoginDependencies extends AccountSessionDependencies {
-  accountLogins: DelegatedLogins;
+  accountLogins: ServerLogins;
   sessions: Pick<Sessions, 'isOpen' | 'current'>;
 }
 

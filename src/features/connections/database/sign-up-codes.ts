@@ -30,7 +30,7 @@ import { byOwnPassword, resolveConnection } from '../resolve.ts';
 import { loginBy } from '../strategy.ts';
 import type { PasswordPagesDependencies } from './form-dependencies.ts';
 import { isSignUpOpen } from './pages.ts';
-import { ownCodeRefusal, signUpAsker } from './sign-up-hooks.ts';
+import { serverLoginCodeRefusal, signUpAsker } from './sign-up-hooks.ts';
 import { kindsToProve } from './sign-up-proofs.ts';
 import { askNewUserToVerify } from './verification-link.ts';
 
@@ -266,7 +266,7 @@ async function completeSignUp(
       releases: releasesOf(connection, proved, addresses),
       asker: signUpAsker(deps.config, ctx, page, addresses),
     })
-    .catch(ownCodeRefusal);
+    .catch(serverLoginCodeRefusal);
   const name = addresses.email ?? addresses.phone_number ?? addresses.username ?? '';
   const details = { client_id: waiting.clientId, connection: connection.name, user_name: name, ip: ctx.ip };
   if ('status' in result) return showCode(deps, ctx, { page, connection }, signUp, result, result.status);

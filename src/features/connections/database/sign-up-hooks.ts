@@ -29,7 +29,7 @@ export function signUpAsker(
 }
 
 /** Returns what the page shows if the tenant's own code refuses a user or failed. @throws any other error, unchanged. */
-export function ownCodeRefusal(thrown: unknown): {
+export function serverLoginCodeRefusal(thrown: unknown): {
   status: number;
   alert: string;
   said?: string | undefined;

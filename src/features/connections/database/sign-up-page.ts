@@ -10,7 +10,7 @@ import { loginBy } from '../strategy.ts';
 import type { FormConnection, PasswordPagesDependencies } from './form-dependencies.ts';
 import { isSignUpOpen, signUpPage } from './pages.ts';
 import { beginSignUpCodes } from './sign-up-codes.ts';
-import { ownCodeRefusal, signUpAsker } from './sign-up-hooks.ts';
+import { serverLoginCodeRefusal, signUpAsker } from './sign-up-hooks.ts';
 import { kindsToProve, unprovableRefusal } from './sign-up-proofs.ts';
 import { askNewUserToVerify } from './verification-link.ts';
 
@@ -71,7 +71,7 @@ async function signUpAs(
   }
   const asker = signUpAsker(deps.config, ctx, page, addresses);
   const result = await signUp(deps.users, { connection, ...addresses, password, asker }).catch(
-    ownCodeRefusal,
+    serverLoginCodeRefusal,
   );
   if ('status' in result) {
     const { status, ...notice } = result;

@@ -16,10 +16,10 @@ import {
   attributesOf,
   BINARY,
   type DirectoryEntry,
+  entryIdOf,
   entryOf,
   firstValue,
   IDENTIFYING,
-  ownIdOf,
   profileOf,
 } from './profile.ts';
 
@@ -129,7 +129,7 @@ export function createDirectories(deps: DirectoriesDependencies): Directories {
             explicitBufferAttributes: BINARY,
           } as const;
           const { searchEntries } = await client.search(options.LDAP_BASE, search);
-          return searchEntries.some((entry) => ownIdOf(entry, options) !== undefined);
+          return searchEntries.some((entry) => entryIdOf(entry, options) !== undefined);
         }),
       ),
     close: async () => {

@@ -47,7 +47,7 @@ const NS_UNIQUE_ID = /^[0-9a-f]{8}(-[0-9a-f]{8}){3}$/i;
  */
 export function entryOf(attributes: Entry, options: Pick<LdapOptions, 'LDAP_UNIQUE_ID'>): DirectoryEntry {
   const { dn } = attributes;
-  const id = ownIdOf(attributes, options);
+  const id = entryIdOf(attributes, options);
   const name = firstValue(attributes, 'uid') ?? dn;
   if (id !== undefined) return { dn, id, stable: stableOf(attributes, { id, name }), attributes };
   if (UUID.test(name) || NS_UNIQUE_ID.test(name))
@@ -56,7 +56,7 @@ export function entryOf(attributes: Entry, options: Pick<LdapOptions, 'LDAP_UNIQ
 }
 
 /** Returns the id that a directory gave to an entry, and gives to no other. */
-export function ownIdOf(
+export function entryIdOf(
   attributes: Entry,
   { LDAP_UNIQUE_ID: chosen }: Pick<LdapOptions, 'LDAP_UNIQUE_ID'>,
 ): string | undefined {

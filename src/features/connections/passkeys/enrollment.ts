@@ -3,7 +3,7 @@
 
 import type { Context } from 'koa';
 import { requestOptions } from '../../../capabilities/webauthn/ceremonies.ts';
-import { customOrigin, ownRelyingParty } from '../../../capabilities/webauthn/relying-party.ts';
+import { customOrigin, serverRelyingParty } from '../../../capabilities/webauthn/relying-party.ts';
 import type { SecondFactor } from '../../../engine/admission/second-factor.ts';
 import { requestValue } from '../../../http/request-value.ts';
 import type { Connection } from '../../../records/collections.ts';
@@ -125,7 +125,7 @@ export async function offerPasskey(
   return {
     passkey: {
       action: stepPath(waiting, PASSKEY_STEP),
-      options: JSON.stringify(requestOptions(ownRelyingParty(deps, at), challenge, PASSKEY_VERIFICATION)),
+      options: JSON.stringify(requestOptions(serverRelyingParty(deps, at), challenge, PASSKEY_VERIFICATION)),
       session: authSession,
       autofill: ui !== 'button',
       button: ui !== 'autofill',

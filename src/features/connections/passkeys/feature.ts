@@ -8,7 +8,7 @@ import {
   readRegistration,
   verifyRegistration,
 } from '../../../capabilities/webauthn/ceremonies.ts';
-import { customOrigin, ownRelyingParty } from '../../../capabilities/webauthn/relying-party.ts';
+import { customOrigin, serverRelyingParty } from '../../../capabilities/webauthn/relying-party.ts';
 import { requestExpired } from '../../../engine/authorize/waiting-requests.ts';
 import { feature } from '../../../engine/provider/feature.ts';
 import { formFields } from '../../../http/body.ts';
@@ -106,7 +106,7 @@ async function showOffer(
   });
   const isLocal = waiting.offer?.isLocal === true;
   const registration = await registrationFor(deps, login.userId, { challenge, isLocal });
-  const options = creationOptions(ownRelyingParty(deps, at), registration);
+  const options = creationOptions(serverRelyingParty(deps, at), registration);
   const model = { options: JSON.stringify(options), session: authSession, isLocal, ...(alert && { alert }) };
   await renderPage(
     deps,
@@ -133,7 +133,7 @@ async function enroll(
     return showOffer(deps, ctx, page, 'passkey.failed');
   const isLocal = page.waiting.offer?.isLocal === true;
   const registration = await registrationFor(deps, userId, { challenge: ceremony.challenge, isLocal });
-  const party = ownRelyingParty(deps, ceremony.session.at);
+  const party = serverRelyingParty(deps, ceremony.session.at);
   const credential = await verifyRegistration(party, response, registration);
   const isPasswordUnchanged = async () =>
     (await deps.users.credentialVersion(userId)) === login.credentialVersion;

@@ -3,7 +3,7 @@ import type { Context } from 'koa';
 import type { Messages } from '../../../capabilities/delivery/messages.ts';
 import type { RateLimits } from '../../../capabilities/protection/rate-limit.ts';
 import { readAssertion } from '../../../capabilities/webauthn/ceremonies.ts';
-import { ownRelyingParty } from '../../../capabilities/webauthn/relying-party.ts';
+import { serverRelyingParty } from '../../../capabilities/webauthn/relying-party.ts';
 import { formFields } from '../../../http/body.ts';
 import { PAGE, type RouteDeclarations } from '../../../http/router.ts';
 import { passkeyOptions } from '../../../records/database-options.ts';
@@ -56,7 +56,7 @@ async function logIn(deps: PasskeyPagesDependencies, ctx: Context, page: Request
   const assertion = readAssertion(code);
   const verified =
     assertion &&
-    (await verifyPasskey(deps, ownRelyingParty(deps, ceremony.session.at), assertion, ceremony.challenge));
+    (await verifyPasskey(deps, serverRelyingParty(deps, ceremony.session.at), assertion, ceremony.challenge));
   const connection = accepted.find(
     ({ connection: { name } }) => name === verified?.passkey.connection,
   )?.connection;

@@ -147,7 +147,7 @@ async function follow(
   }
 }
 
-interface PasswordlessDependencies extends StartDependencies, LinkDependencies, OwnPageDependencies {
+interface PasswordlessDependencies extends StartDependencies, LinkDependencies, CodePageDependencies {
   baseUrl: string;
   store: Pick<Store, 'collection'>;
   /** Authenticates the application that sent the request. @returns its client_id. */
@@ -301,7 +301,7 @@ async function handleVerify(deps: PasswordlessDependencies, ctx: Context): Promi
 // Customized login pages request codes with the browser SDK, which has no client secret. The request that waits in this
 // browser and its CSRF token authenticate the page instead.
 
-interface OwnPageDependencies {
+interface CodePageDependencies {
   config: Config;
   waitingRequests: Pick<WaitingRequests, 'find'>;
   csrf: Csrf;
@@ -314,7 +314,7 @@ interface OwnPageDependencies {
  * @throws AuthError 400 or 403 if the page's authorization request no longer waits, or not in this browser.
  */
 async function clientOfOwnPage(
-  { config, waitingRequests, csrf }: OwnPageDependencies,
+  { config, waitingRequests, csrf }: CodePageDependencies,
   ctx: Context,
   fields: Readonly<Record<string, unknown>>,
 ): Promise<Client | undefined> {

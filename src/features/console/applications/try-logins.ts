@@ -3,8 +3,8 @@
 
 import type { Challenges } from '../../../capabilities/protection/challenges.ts';
 import { requestExpired } from '../../../engine/authorize/waiting-requests.ts';
-import type { OwnCallback } from '../../../engine/client/own-callbacks.ts';
-import { addressesBelow } from '../../../engine/client/own-callbacks.ts';
+import type { ServerLoginCallback } from '../../../engine/client/server-login-callbacks.ts';
+import { addressesBelow } from '../../../engine/client/server-login-callbacks.ts';
 import { AuthError } from '../../../http/errors.ts';
 import { CONSOLE_CLIENT } from '../../../records/administrators.ts';
 import type { Random } from '../../../runtime/secrets.ts';
@@ -21,7 +21,7 @@ const LOGIN_SECONDS = 900;
  * Returns the callbacks of all applications that use the authorization code grant.
  * @param consoleUrl the public URL of the console.
  */
-export function tryCallbacks(consoleUrl: string): OwnCallback {
+export function tryCallbacks(consoleUrl: string): ServerLoginCallback {
   return {
     isFor: ({ client_id, grant_types = [] }) =>
       client_id !== CONSOLE_CLIENT && grant_types.includes('authorization_code'),
@@ -78,7 +78,7 @@ export function tryLogins({
   challenges,
   random,
 }: {
-  callbacks: Pick<OwnCallback, 'of' | 'has'>;
+  callbacks: Pick<ServerLoginCallback, 'of' | 'has'>;
   challenges: Pick<Challenges, 'issueTicket' | 'peekTicket' | 'spendTicket'>;
   random: Random;
 }): TryLogins {

@@ -15,9 +15,9 @@ import {
 } from '../../../capabilities/webauthn/ceremonies.ts';
 import {
   customOrigin,
-  ownRelyingParty,
   type RelyingParty,
   relyingPartyFor,
+  serverRelyingParty,
 } from '../../../capabilities/webauthn/relying-party.ts';
 import { roamingVerification } from '../../../records/guardian.ts';
 import type { Frozen } from '../../../records/record.ts';
@@ -88,7 +88,7 @@ function factor(kind: WebAuthnKind): Factor {
           const { authenticatorId } = page.state;
           const challenge = await newChallenge(deps, page, { at, authenticatorId });
           const registration = await registrationOf(deps, asSet(deps, kind), page.claimant, challenge);
-          return modelOf(kind, creationOptions(ownRelyingParty(deps, at), registration));
+          return modelOf(kind, creationOptions(serverRelyingParty(deps, at), registration));
         },
       },
       challenge: {
@@ -100,7 +100,7 @@ function factor(kind: WebAuthnKind): Factor {
           return modelOf(
             kind,
             requestOptions(
-              ownRelyingParty(deps, at),
+              serverRelyingParty(deps, at),
               challenge,
               asSet(deps, kind).userVerification,
               credentials,
@@ -198,7 +198,7 @@ async function issueCreation(
     data: { authenticatorId, clientId: claimant.clientId, ...(at !== undefined && { at }) },
   });
   const registration = await registrationOf(deps, kind, claimant, oobCode);
-  return { oobCode, options: creationOptions(ownRelyingParty(deps, at), registration) };
+  return { oobCode, options: creationOptions(serverRelyingParty(deps, at), registration) };
 }
 
 /** Returns the relying party that may answer: the pages and apps of the application that asked, or our own pages. */
@@ -208,7 +208,7 @@ async function relyingPartyOf(
 ): Promise<RelyingParty> {
   const at = typeof storedOrigin === 'string' ? storedOrigin : undefined;
   const client = typeof clientId === 'string' ? await deps.config.client(clientId) : undefined;
-  return client === undefined ? ownRelyingParty(deps, at) : relyingPartyFor(deps, client, at);
+  return client === undefined ? serverRelyingParty(deps, at) : relyingPartyFor(deps, client, at);
 }
 
 /** Verifies what the browser answered to the challenge of its page. The challenge is used up. */

@@ -4,7 +4,7 @@ import type { Context } from 'koa';
 import { z } from 'zod';
 import type { Challenges } from '../../../capabilities/protection/challenges.ts';
 import { signJwt } from '../../../capabilities/signing/jwt.ts';
-import { ANONYMOUS } from '../../../engine/base/own-tokens.ts';
+import { ANONYMOUS } from '../../../engine/base/signed-tokens.ts';
 import { feature } from '../../../engine/provider/feature.ts';
 import {
   ANONYMOUS_TRANSFER,

@@ -1,5 +1,5 @@
 // The callbacks of logins of users who approve at the page.
-import { addressesBelow, type OwnCallback } from '../../../engine/client/own-callbacks.ts';
+import { addressesBelow, type ServerLoginCallback } from '../../../engine/client/server-login-callbacks.ts';
 
 /** The grant type (OpenID Connect CIBA Core 1.0 §10.1). */
 export const CIBA_GRANT = 'urn:openid:params:grant-type:ciba';
@@ -8,7 +8,7 @@ export const CIBA_GRANT = 'urn:openid:params:grant-type:ciba';
 export const APPROVAL_PATH = '/approval';
 
 /** Returns the callbacks for applications with the CIBA grant. @param baseUrl our public origin. */
-export function approvalCallbacks(baseUrl: string): OwnCallback {
+export function approvalCallbacks(baseUrl: string): ServerLoginCallback {
   return {
     isFor: ({ grant_types = [] }) => grant_types.includes(CIBA_GRANT),
     // Only first-party applications may use CIBA.

@@ -17,7 +17,7 @@ import {
 import { isOidcScope, toResource } from '../../../engine/base/requested-audience.ts';
 import { feature } from '../../../engine/provider/feature.ts';
 import type { Sessions } from '../../../engine/session/sessions.ts';
-import { loginOfCode } from '../../../engine/token/own-codes.ts';
+import { loginOfCode } from '../../../engine/token/server-login-codes.ts';
 import type { GrantDeclaration } from '../../../engine/token/tokens.ts';
 import { formFields, requiredField } from '../../../http/body.ts';
 import type { Csrf } from '../../../http/csrf.ts';
@@ -32,8 +32,8 @@ import { type Clock, epochSeconds } from '../../../runtime/clock.ts';
 import type { Config } from '../../../tenant/config.ts';
 import type { Events } from '../../../tenant/events.ts';
 import type { Login } from '../../../users/login.ts';
-import type { DelegatedLogins } from '../../flow/delegated-login.ts';
 import { shownDetails, shownScopes } from '../../flow/pages.ts';
+import type { ServerLogins } from '../../flow/server-logins.ts';
 import {
   type AuthorizationDependencies,
   authorizationAnswer,
@@ -46,7 +46,7 @@ import { readRequestId } from './request-id.ts';
 // /approval: the page where a user who got an e-mail logs in and approves what an application asks for.
 
 interface ApprovalPageDependencies {
-  approvalLogins: DelegatedLogins;
+  approvalLogins: ServerLogins;
   challenges: Challenges;
   config: Config;
   csrf: Csrf;

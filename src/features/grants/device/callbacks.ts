@@ -1,5 +1,5 @@
 // The callbacks of logins for a device.
-import { addressesBelow, type OwnCallback } from '../../../engine/client/own-callbacks.ts';
+import { addressesBelow, type ServerLoginCallback } from '../../../engine/client/server-login-callbacks.ts';
 
 /** The grant type (RFC 8628 §3.4). */
 export const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
@@ -8,7 +8,7 @@ export const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
 export const ACTIVATION_PATH = '/activate';
 
 /** Returns the callbacks for applications with the device code grant. @param baseUrl our public origin. */
-export function deviceCallbacks(baseUrl: string): OwnCallback {
+export function deviceCallbacks(baseUrl: string): ServerLoginCallback {
   return {
     isFor: ({ grant_types = [] }) => grant_types.includes(DEVICE_GRANT),
     needsConsent: true,

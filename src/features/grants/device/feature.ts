@@ -9,7 +9,7 @@ import type { RateLimits } from '../../../capabilities/protection/rate-limit.ts'
 import { completedRequest } from '../../../engine/admission/second-factor.ts';
 import { toResource } from '../../../engine/base/requested-audience.ts';
 import { feature } from '../../../engine/provider/feature.ts';
-import { loginOfCode } from '../../../engine/token/own-codes.ts';
+import { loginOfCode } from '../../../engine/token/server-login-codes.ts';
 import type { GrantDeclaration } from '../../../engine/token/tokens.ts';
 import { bodyFields, formFields, requiredField } from '../../../http/body.ts';
 import type { Csrf } from '../../../http/csrf.ts';
@@ -19,7 +19,7 @@ import { PAGE, type RouteDeclarations } from '../../../http/router.ts';
 import { scopeValues } from '../../../records/apis.ts';
 import type { Limits } from '../../../records/limits.ts';
 import type { Events } from '../../../tenant/events.ts';
-import type { DelegatedLogins, DelegatedOutcome } from '../../flow/delegated-login.ts';
+import type { ServerLoginOutcome, ServerLogins } from '../../flow/server-logins.ts';
 import { ACTIVATION_PATH, DEVICE_GRANT } from './callbacks.ts';
 import {
   CODE_SECONDS,
@@ -41,7 +41,7 @@ interface DevicePageDependencies extends CodeDependencies {
   /** Our public origin. */
   baseUrl: string;
   csrf: Csrf;
-  deviceLogins: DelegatedLogins;
+  deviceLogins: ServerLogins;
   events: Events;
   rateLimits: Pick<RateLimits, 'spend' | 'giveBack'>;
   views: Views;
@@ -138,7 +138,7 @@ async function finishLogin(deps: DevicePageDependencies, ctx: Context): Promise<
 async function matchesRequest(
   { config }: DevicePageDependencies,
   { audience, organization }: WaitingDevice,
-  login: Exclude<DelegatedOutcome['login'], { error: string }>,
+  login: Exclude<ServerLoginOutcome['login'], { error: string }>,
 ): Promise<boolean> {
   if (login.resource !== (audience === undefined ? undefined : toResource(audience))) return false;
   return organization === undefined || (await config.organization(organization))?.id === login.organization;

@@ -105,8 +105,8 @@ export const deviceCredentialCalls: Call<SessionsDependencies>[] = [
     method: 'POST',
     path: '/device-credentials',
     scopes: [],
-    ownScopes: ['create:current_user_device_credentials'],
-    ownAct: 'device_credential',
+    currentUserScopes: ['create:current_user_device_credentials'],
+    currentUserAct: 'device_credential',
     summary: 'Register the public key of a device of the calling user',
     body: z.strictObject({
       device_name: z.string().min(1).max(255),
@@ -135,8 +135,8 @@ export const deviceCredentialCalls: Call<SessionsDependencies>[] = [
     method: 'DELETE',
     path: '/device-credentials/:credential_id',
     scopes: ['delete:device_credentials'],
-    ownScopes: ['delete:current_user_device_credentials'],
-    ownAct: 'session',
+    currentUserScopes: ['delete:current_user_device_credentials'],
+    currentUserAct: 'session',
     summary: 'Delete a device credential; a refresh token is revoked',
     handle: async ({ store, refreshTokens }, { params, caller }) => {
       const id = params.credential_id ?? '';

@@ -58,7 +58,7 @@ const enrollmentCalls: Call<EnrollmentsDependencies>[] = [
     method: 'GET',
     path: '/users/:id/enrollments',
     scopes: ['read:users'],
-    ownScopes: ['read:current_user'],
+    currentUserScopes: ['read:current_user'],
     summary: 'Get the enrollments of a user',
     query: z.strictObject({}),
     handle: async (deps, { params }) => {

@@ -124,8 +124,8 @@ export const userIdentityCalls: Call<UserIdentitiesDependencies>[] = [
     method: 'POST',
     path: '/users/:id/identities',
     scopes: ['update:users'],
-    ownScopes: ['update:current_user_identities'],
-    ownAct: 'identity',
+    currentUserScopes: ['update:current_user_identities'],
+    currentUserAct: 'identity',
     summary: 'Link a user account to another',
     body: z.union([byToken, byName]),
     handle: async (deps, { params, body, caller, ip, admitAgain }) => {
@@ -155,8 +155,8 @@ export const userIdentityCalls: Call<UserIdentitiesDependencies>[] = [
     // Not `:user_id`, so that the parameter is not taken for the user whom the token belongs to.
     path: '/users/:id/identities/:provider/:identity_id',
     scopes: ['update:users'],
-    ownScopes: ['update:current_user_identities'],
-    ownAct: 'identity',
+    currentUserScopes: ['update:current_user_identities'],
+    currentUserAct: 'identity',
     summary: 'Unlink an identity of a user',
     handle: async (deps, { params, caller, ip, admitAgain }) => {
       const user = await userOf(deps, params.id);

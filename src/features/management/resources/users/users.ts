@@ -67,7 +67,7 @@ export const userRecordCalls: Call<UsersDependencies>[] = [
     method: 'GET',
     path: '/users/:id',
     scopes: ['read:users', 'read:user_idp_tokens'],
-    ownScopes: ['read:current_user'],
+    currentUserScopes: ['read:current_user'],
     summary: 'Get a user',
     query: z.strictObject(fieldsQuery),
     handle: async (deps, { params, query, caller }) => {
@@ -81,8 +81,8 @@ export const userRecordCalls: Call<UsersDependencies>[] = [
     method: 'PATCH',
     path: '/users/:id',
     scopes: ['update:users', 'update:users_app_metadata'],
-    ownScopes: ['update:current_user_metadata'],
-    ownAct: 'profile',
+    currentUserScopes: ['update:current_user_metadata'],
+    currentUserAct: 'profile',
     summary: 'Update a user',
     body: patchUserBody,
     handle: async (deps, { params, body, caller, ip, userAgent }) => {
@@ -104,8 +104,8 @@ export const userRecordCalls: Call<UsersDependencies>[] = [
     method: 'DELETE',
     path: '/users/:id',
     scopes: ['delete:users'],
-    ownScopes: ['delete:current_user'],
-    ownAct: 'deletion',
+    currentUserScopes: ['delete:current_user'],
+    currentUserAct: 'deletion',
     summary: 'Delete a user',
     handle: async (deps, { params, caller, admitAgain }) => {
       if (caller.isUser && !deps.config.settings().tenant.account_page.allow_deletion)

@@ -55,7 +55,7 @@ import {
 import type { ClientAssertions } from '../client/client-authentication.ts';
 import { engineProfile } from '../client/compliance.ts';
 import { ENCRYPTION } from '../client/encryption.ts';
-import type { OwnCallbacks } from '../client/own-callbacks.ts';
+import type { ServerLoginCallbacks } from '../client/server-login-callbacks.ts';
 import type { BrowserLogins } from '../login/browser-login.ts';
 import type { LoginActions } from '../login/login-actions.ts';
 import { policy } from '../login/policy.ts';
@@ -94,9 +94,9 @@ export interface EngineDependencies {
   /** Authentication context classes that a request may ask for. */
   acrValues: readonly string[];
   errorPage: ErrorPage;
-  ownCallbacks: OwnCallbacks;
+  serverLoginCallbacks: ServerLoginCallbacks;
   /** The parameters that endpoints of this server understand. */
-  ownParameters: ReadonlySet<string>;
+  endpointParameters: ReadonlySet<string>;
   checkRequest: CheckRequest;
   directRedirect: DirectRedirect;
   connectionFault: ConnectionFault;
@@ -151,7 +151,7 @@ export function engineConfiguration(
     // docs/decisions/tokens.md#standard_claims-gives-an-application-the-claims-of-openid-connect-core
     conformIdTokenClaims: false,
     allowOmittingSingleRegisteredRedirectUri: false,
-    extraParams: extraParameters(deps, deps.ownCallbacks, useTicket),
+    extraParams: extraParameters(deps, deps.serverLoginCallbacks, useTicket),
     extraClientMetadata: { properties: [SETTINGS_PROPERTY, DELIVERY_MODE_PROPERTY] },
     cookies: cookies(),
     interactions: {
@@ -162,7 +162,7 @@ export function engineConfiguration(
       },
     },
     findAccount: logins.wrapFindAccount(accounts(deps)),
-    loadExistingGrant: loadGrant(deps, deps.ownCallbacks),
+    loadExistingGrant: loadGrant(deps, deps.serverLoginCallbacks),
     // A logout does not revoke an application's tokens, as with the hosted service.
     expiresWithSession: () => false,
     rotateRefreshToken: rotates(deps),
@@ -196,7 +196,7 @@ function features(deps: Parameters<typeof engineConfiguration>[0]): Configuratio
   return {
     ...FEATURES,
     dPoP: dpopFeature(deps, deps.proofs),
-    fapi: { enabled: true, profile: (ctx, client) => engineProfile(ctx, client, deps.ownCallbacks) },
+    fapi: { enabled: true, profile: (ctx, client) => engineProfile(ctx, client, deps.serverLoginCallbacks) },
     mTLS: mutualTls(deps),
     resourceIndicators: { enabled: true, ...resourceIndicators(deps) },
     richAuthorizationRequests: richAuthorizationRequests(deps.config),

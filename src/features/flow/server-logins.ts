@@ -5,8 +5,8 @@ import type { Context } from 'koa';
 import type { Challenges } from '../../capabilities/protection/challenges.ts';
 import { admissionError } from '../../engine/admission/admission.ts';
 import { requestExpired } from '../../engine/authorize/waiting-requests.ts';
-import type { OwnCallback } from '../../engine/client/own-callbacks.ts';
-import type { OwnCodeLogin, RedeemOwnCode } from '../../engine/token/own-codes.ts';
+import type { ServerLoginCallback } from '../../engine/client/server-login-callbacks.ts';
+import type { CodeLogin, RedeemServerLoginCode } from '../../engine/token/server-login-codes.ts';
 import { browserCookie } from '../../http/browser-cookie.ts';
 import { AuthError } from '../../http/errors.ts';
 import type { Clock } from '../../runtime/clock.ts';
@@ -16,7 +16,7 @@ import { isUnattended } from '../../users/user-acts.ts';
 import type { Users } from '../../users/users.ts';
 
 /** A login to begin. */
-interface NewDelegatedLogin {
+interface NewServerLogin {
   clientId: string;
   /** Parameters of the authorization request: `prompt`, `max_age`, `acr_values`, `login_hint` … */
   params: Readonly<Record<string, string | undefined>>;
@@ -24,21 +24,21 @@ interface NewDelegatedLogin {
   data: Record<string, unknown>;
 }
 
-export interface DelegatedOutcome {
+export interface ServerLoginOutcome {
   clientId: string;
   data: Readonly<Record<string, unknown>>;
   /** The user, or the error that the authorization ended with. */
-  login: OwnCodeLogin | { error: string; description: string };
+  login: CodeLogin | { error: string; description: string };
 }
 
-export interface DelegatedLogins {
+export interface ServerLogins {
   /** Stores a request for this browser. @returns the path that starts its login. */
-  start(ctx: Context, request: NewDelegatedLogin): Promise<string>;
+  start(ctx: Context, request: NewServerLogin): Promise<string>;
   /**
    * Ends a login, at the callback of its application; each request ends once.
    * @throws AuthError 400 when no such request waits in this browser, or the code does not belong to it.
    */
-  finish(ctx: Context, clientId: string): Promise<DelegatedOutcome>;
+  finish(ctx: Context, clientId: string): Promise<ServerLoginOutcome>;
   /**
    * Checks an authorization request.
    * @throws AuthError 400 for a callback of ours without a login that began here.
@@ -46,11 +46,11 @@ export interface DelegatedLogins {
   check(query: Readonly<Record<string, string | string[] | undefined>>): Promise<void>;
 }
 
-export interface DelegatedLoginDependencies {
+export interface ServerLoginDependencies {
   /** The purpose of the logins. One that was begun for another purpose is refused. */
   purpose: string;
-  callbacks: Pick<OwnCallback, 'of' | 'has' | 'act'>;
-  redeemOwnCode: RedeemOwnCode;
+  callbacks: Pick<ServerLoginCallback, 'of' | 'has' | 'act'>;
+  redeemServerLoginCode: RedeemServerLoginCode;
   challenges: Challenges;
   users: Users;
   random: Random;
@@ -78,7 +78,7 @@ interface StoredRequest {
 }
 
 /** Makes the delegated logins of a tenant. */
-export function delegatedLogins(deps: DelegatedLoginDependencies): DelegatedLogins {
+export function createServerLogins(deps: ServerLoginDependencies): ServerLogins {
   const { purpose, callbacks, challenges, random } = deps;
   return {
     start: async (ctx, { clientId, params, data }) => {
@@ -125,10 +125,10 @@ export function delegatedLogins(deps: DelegatedLoginDependencies): DelegatedLogi
 }
 
 async function finish(
-  deps: DelegatedLoginDependencies,
+  deps: ServerLoginDependencies,
   ctx: Context,
   clientId: string,
-): Promise<DelegatedOutcome> {
+): Promise<ServerLoginOutcome> {
   const { state, code, error, error_description } = ctx.query;
   const challenge =
     typeof state === 'string'
@@ -155,12 +155,12 @@ async function finish(
 
 /** Redeems the code of a request that has succeeded. */
 async function redeemCode(
-  { callbacks, redeemOwnCode, users }: DelegatedLoginDependencies,
+  { callbacks, redeemServerLoginCode, users }: ServerLoginDependencies,
   { clientId, codeChallenge }: StoredRequest,
   value: string,
-): Promise<DelegatedOutcome['login']> {
+): Promise<ServerLoginOutcome['login']> {
   const redirectUri = callbacks.of(clientId);
-  const login = await redeemOwnCode(value, { clientId, redirectUri, codeChallenge });
+  const login = await redeemServerLoginCode(value, { clientId, redirectUri, codeChallenge });
   const user = login === undefined ? undefined : await users.get(login.userId);
   if (login === undefined || user === undefined) throw requestExpired();
   const refusal = admissionError(user);

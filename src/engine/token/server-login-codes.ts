@@ -7,7 +7,7 @@ import type { Login } from '../../users/login.ts';
 import { connectionOf, credentialVersionOf, factorsOf, presenceOf } from '../session/sessions.ts';
 
 /** The login for which a code was issued. */
-export interface OwnCodeLogin
+export interface CodeLogin
   extends Pick<
     Login,
     'userId' | 'connection' | 'credentialVersion' | 'presence' | 'authTime' | 'amr' | 'acr'
@@ -25,13 +25,13 @@ export interface OwnCodeLogin
 }
 
 /** Returns the login of a code. @param ip the address of the browser that has brought it. */
-export function loginOfCode(code: OwnCodeLogin, ip: string): Login {
+export function loginOfCode(code: CodeLogin, ip: string): Login {
   const { userId, connection, credentialVersion, presence, authTime, amr, acr } = code;
   return { userId, connection, credentialVersion, presence, authTime, amr, ip, ...(acr && { acr }) };
 }
 
 /** What a code must have been issued for. */
-interface OwnCode {
+interface ServerLoginCode {
   clientId: string;
   redirectUri: string;
   codeChallenge: string;
@@ -41,9 +41,12 @@ interface OwnCode {
  * Redeems a code, with the checks of the token endpoint (RFC 6749 §4.1.3).
  * @returns undefined when it was issued for another request or used before, or when its session has ended.
  */
-export type RedeemOwnCode = (value: string, expected: OwnCode) => Promise<OwnCodeLogin | undefined>;
+export type RedeemServerLoginCode = (
+  value: string,
+  expected: ServerLoginCode,
+) => Promise<CodeLogin | undefined>;
 
-export function redeemOwnCodes(provider: Provider): RedeemOwnCode {
+export function serverLoginCodes(provider: Provider): RedeemServerLoginCode {
   return async (value, { clientId, redirectUri, codeChallenge }) => {
     const code = value === '' ? undefined : await provider.AuthorizationCode.find(value);
     const { accountId: userId, sessionUid, authTime } = code ?? {};

@@ -17,7 +17,7 @@ type Interaction = InstanceType<Provider['Interaction']>;
  * @returns undefined when there is none or it does not hold any more: a new password ends logins with the old one,
  *   and the end of a session ends its step-ups.
  */
-export async function firstFactorOf(
+export async function loginBeforeSecondFactor(
   provider: Provider,
   { users, secondFactor }: { users: Users; secondFactor: Pick<SecondFactor, 'enrolledFactors'> },
   { lastSubmission, session, prompt }: Interaction,

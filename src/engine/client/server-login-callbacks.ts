@@ -4,7 +4,7 @@
 import type { UserAct } from '../../users/user-acts.ts';
 
 /** The callbacks of one kind of such logins: addresses of this server that no application may register. */
-export interface OwnCallback {
+export interface ServerLoginCallback {
   /** Whether logins of this kind are started for an application. */
   isFor(client: Application): boolean;
   /** The callback of an application. */
@@ -28,19 +28,19 @@ type Application = {
 };
 
 /** The callbacks of all kinds. */
-export interface OwnCallbacks {
+export interface ServerLoginCallbacks {
   of(client: Application & { client_id: string }): string[];
-  /** @see OwnCallback.has */
+  /** @see ServerLoginCallback.has */
   has(address: string): boolean;
   /** Whether a login that ends there needs no consent. */
   isWithoutConsent(address: string): boolean;
-  /** @see OwnCallback.protocol */
+  /** @see ServerLoginCallback.protocol */
   protocolOf(address: string): string | undefined;
-  /** @see OwnCallback.act */
+  /** @see ServerLoginCallback.act */
   actOf(address: string): UserAct | undefined;
 }
 
-export function ownCallbacks(kinds: readonly OwnCallback[]): OwnCallbacks {
+export function serverLoginCallbacks(kinds: readonly ServerLoginCallback[]): ServerLoginCallbacks {
   return {
     of: (client) => kinds.filter((kind) => kind.isFor(client)).map((kind) => kind.of(client.client_id)),
     has: (address) => kinds.some((kind) => kind.has(address)),
@@ -54,7 +54,7 @@ export function ownCallbacks(kinds: readonly OwnCallback[]): OwnCallbacks {
  * Makes the test for the addresses of one kind, in any spelling: all those below a path of this server.
  * @param baseUrl our public origin. @param path without a slash at its end.
  */
-export function addressesBelow(baseUrl: string, path: string): OwnCallback['has'] {
+export function addressesBelow(baseUrl: string, path: string): ServerLoginCallback['has'] {
   const { origin } = new URL(baseUrl);
   return (address) => {
     const url = URL.parse(address);
