@@ -54,6 +54,7 @@ const DENY_ALL = "default-src 'none'; base-uri 'none'; form-action 'none'; frame
 
 const PERMISSIONS = 'camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()';
 
+// docs/decisions/requests.md#hsts-is-not-sent-on-localhost
 /**
  * Sets security headers on every response; a handler may override them.
  * Cross-Origin-Opener-Policy is left out: it applies to redirects, too, and an application's login popup must keep
@@ -81,6 +82,7 @@ export function securityHeaders({ hsts }: { hsts: boolean }): Middleware {
 interface PagePolicy {
   /** Base64, new for each response. */
   nonce: string;
+  // docs/decisions/login-pages.md#pages-whose-form-can-end-at-an-application-or-a-provider-have-no-form-action
   /**
    * Whether a form of the page may lead to an application or a provider. Chromium applies form-action to all redirects after a
    * post, also to those of the application, whose callback may send the browser on to any host or to a desktop application
@@ -114,6 +116,7 @@ export function pagePolicy({ nonce, formsLeave, frames = [], images, font, conne
   ].join('; ');
 }
 
+// docs/decisions/console-account.md#a-preview-of-a-hosted-page-is-the-page-itself-in-a-sandboxed-frame
 /**
  * Returns the policy of a preview, a page shown in a frame of its own origin: it cannot run scripts, send forms or
  * open windows. The sandbox keeps its origin, without which browsers would not load this server's images.
@@ -142,6 +145,7 @@ function imageSources(images: PagePolicy['images']): string[] {
   return [...new Set(secure.map(cspSource))];
 }
 
+// docs/decisions/login-pages.md#a-customized-login-page-runs-in-gatehouses-origin
 /**
  * Returns the policy of a customized login page, whose form leads to the application. It allows scripts with the nonce, and loading from and calling this server
  * and the origins that the page names. Inline handlers and eval are forbidden, so that injected request values cannot

@@ -18,6 +18,7 @@ const MAX_SUBTAGS = 6;
 
 const NO_MATCH = 'und';
 
+// docs/decisions/login-pages.md#the-language-of-pages-messages-and-the-question-at-logout-is-chosen-in-one-way
 /**
  * Returns the language lists of a request: `ui_locales`, then `X-Request-Language`, which SDKs send because they
  * cannot set `Accept-Language`, then `Accept-Language`. A later list counts only when the earlier ones match nothing.

@@ -1,5 +1,6 @@
 // Handles the requests of a connection one after the other. Node.js starts all pipelined requests (RFC 9112 §9.3.2) at
 // once, so a few connections could stop the server for everybody.
+// docs/decisions/requests.md#requests-on-one-connection-are-handled-one-after-another
 import type http from 'node:http';
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';

@@ -7,6 +7,7 @@ import type { Frozen } from './record.ts';
 export const TRIGGER_ENTRIES = {
   'post-login': 'onExecutePostLogin',
   'credentials-exchange': 'onExecuteCredentialsExchange',
+  // docs/decisions/actions-scripts.md#pre-user-registration-also-runs-for-addresses-that-are-taken
   'pre-user-registration': 'onExecutePreUserRegistration',
   'post-user-registration': 'onExecutePostUserRegistration',
   'post-change-password': 'onExecutePostChangePassword',

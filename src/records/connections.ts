@@ -127,6 +127,7 @@ const connectionFields = {
   /** client_ids, or names of applications in the tenant file (resolved when it is applied). */
   enabled_clients: z.array(z.string()).default([]),
   realms: z.array(z.string()).optional(),
+  // docs/decisions/connections.md#is_domain_connection-enables-a-connection-for-all-third-party-applications
   is_domain_connection: z.boolean().default(false),
   /** For connections to an external provider: whether the login page has a button for it. */
   show_as_button: z.boolean().optional(),

@@ -1,5 +1,6 @@
 // What each part of the server declares about itself: its limits, log events, collections and pages, so that no central
 // table has to list them.
+// docs/decisions/code-tests.md#what-a-part-declares-is-a-plain-value-and-the-lists-are-made-of-those-values
 import type { CollectionName } from './collections.ts';
 import type { Limits } from './limits.ts';
 

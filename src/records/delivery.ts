@@ -1,6 +1,7 @@
 // The sections of the tenant file about messages, in the deploy tool's vocabulary.
 import { z } from 'zod';
 
+// docs/decisions/passwordless-messages.md#mail-is-sent-by-smtp-only
 /** Only SMTP is built in; all providers that the deploy tool supports have an SMTP endpoint. */
 export const emailProviderSchema = z.looseObject({
   name: z.string().default('smtp'),

@@ -18,6 +18,7 @@ export interface UpstreamGrant {
   logout?: Record<string, string>;
 }
 
+// docs/decisions/users-linking.md#each-identity-is-a-record-of-its-own
 /** An identity. Its `id` is {@link identityId}, so it is unique within a connection. */
 export interface IdentityRecord extends Stored {
   /** The user that the identity belongs to. */

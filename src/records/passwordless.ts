@@ -121,6 +121,7 @@ export type SmsProvider =
       forwardsRequest: boolean;
     };
 
+// docs/decisions/passwordless-messages.md#the-sms-provider-of-an-sms-connection-is-used-if-the-process-has-none
 /** Returns the provider that the options name; undefined if they name none, or lack what it needs. */
 export function smsProviderOf(options: unknown): SmsProvider | undefined {
   const parsed = storedSmsOptionsSchema.safeParse(options).data;

@@ -14,6 +14,7 @@ import type { LimitName } from '../records/limits.ts';
 import type { Capabilities } from './capabilities.ts';
 import { FEATURES, LIMITS } from './features.ts';
 
+// docs/decisions/requests.md#bodies-are-small-and-plain
 /** Largest request body, bytes. Bodies of the endpoints are small; the engine itself accepts at most 56 KiB. */
 export const MAX_BODY_BYTES = 56 * 1024;
 

@@ -101,6 +101,7 @@ export const processSettings = settingsGroup({
   settings: (own) => ({ production: own.NODE_ENV === 'production', logLevel: own.LOG_LEVEL }),
 });
 
+// docs/decisions/operating.md#the-development-pages-are-served-to-this-machine-only
 /**
  * Reports whether this is a development server for this machine only: not in production, and with a loopback public
  * origin. It enables the pages that show every code, and requests to local addresses, so a forgotten NODE_ENV alone

@@ -1,4 +1,5 @@
 // Warnings about custom domains. They are answered, but issuers do not follow the domain of the request.
+// docs/decisions/clients-keys.md#issuers-do-not-follow-a-custom-domain
 import type { DocumentRecord } from '../records/documents.ts';
 import type { Frozen } from '../records/record.ts';
 import type { Store } from '../store/contract.ts';

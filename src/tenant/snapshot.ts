@@ -63,6 +63,7 @@ export interface Snapshot {
   clientGrants: ReadonlyMap<string, ClientGrant>;
 }
 
+// docs/decisions/store.md#the-configuration-is-read-once-for-each-revision-of-the-store
 /**
  * Reads the configuration.
  * @param before the last one: parts that did not change stay the same object, see {@link derived}.

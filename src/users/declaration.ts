@@ -1,4 +1,5 @@
 // The log events and collections of users.
+// docs/decisions/operating.md#a-login-gives-one-event-when-its-outcome-is-known
 import type { Declaration } from '../records/declaration.ts';
 
 const events = {

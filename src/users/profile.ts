@@ -43,6 +43,7 @@ function writtenAs(form: UpdatedAt, date: string): string | number {
   return form === 'number' ? seconds : String(seconds);
 }
 
+// docs/decisions/users-linking.md#nickname-and-name-have-defaults-picture-has-none
 /** Returns the nickname of a user who has none: the username, else the local part of the e-mail address. */
 function defaultNickname(user: Frozen<UserRecord>): string | undefined {
   return user.username ?? user.email?.split('@')[0];

@@ -348,6 +348,7 @@ function createActionCache(clock: Clock): ActionCache {
 
 // Runs the rules of a tenant at a login, before its actions, one after the other: each is called with the `user` and
 // `context` that the one before it left. As with actions, what they ask for is returned as data.
+// docs/decisions/actions-scripts.md#each-rule-is-a-run-of-its-own
 
 /** The outcome of the rules. */
 interface RulesOutcome {

@@ -33,6 +33,7 @@ export interface CallerLookup {
 }
 
 export interface KnownCallers {
+  // docs/decisions/passwords-protection.md#known-callers-of-an-account-have-limits-of-their-own
   /**
    * Returns the caller if it logged in to the account in the last ninety days.
    * @param userId undefined when there is no such account; the lookup then takes the same time, so that timing does

@@ -1,4 +1,5 @@
 // Limits the log events of unknown users, by address and in total, so that strangers cannot fill the store.
+// docs/decisions/sessions-logout.md#a-refused-logout-changes-nothing
 
 import type { Bucket } from '../../records/limits.ts';
 import type { EventType } from '../../records/log-events.ts';
@@ -40,6 +41,7 @@ export function createEventBudget(clock: Clock): EventBudget {
   const omitted = new Map<EventType, number>();
   return (event: TenantEvent) => {
     // Neither are changes by the Management API, which only authorized callers make.
+    // docs/decisions/management-api.md#log-events-of-successful-changes-are-not-rate-limited
     if (event.user_id !== undefined || event.type === 'sapi') return { isRecorded: true, omitted: 0 };
     const { type, ip = '' } = event;
     const { address, all } = BOUNDS[type] ?? FAILED_ATTEMPTS;

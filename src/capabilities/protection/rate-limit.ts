@@ -1,4 +1,5 @@
 // Rate limits as token buckets (docs/operating.md), with the X-RateLimit headers. Counters may be lost in a crash.
+// docs/decisions/passwords-protection.md#token-buckets-refill-continuously
 import type { Context } from 'koa';
 import { AuthError } from '../../http/errors.ts';
 import { CONSOLE_DIRECTORY } from '../../records/administrators.ts';
@@ -219,6 +220,7 @@ function touch<T>(byLimit: Map<string, Map<string, T>>, name: string, key: strin
   return evicted;
 }
 
+// docs/decisions/store.md#rate-limit-counters-are-not-written-to-disk
 /**
  * Returns counters for the only process of a store. Limits on every request use them, because the store would be
  * slow.
@@ -276,6 +278,7 @@ interface LocalCounter extends Counter {
   unsynced: number;
 }
 
+// docs/decisions/passwords-protection.md#processes-share-the-counts-of-route-limits-late-and-all-other-counts-at-once
 /**
  * Returns counters of several processes for limits on every request, which do not wait for the store. Each process
  * counts for itself, and shares the level with the others once a bucket is half empty. Each process may therefore
@@ -365,6 +368,7 @@ export function protectionOf(config: Config, { connection }: { connection: strin
   return connection === CONSOLE_DIRECTORY ? OF_ADMINISTRATORS : protectionSettings(config);
 }
 
+// docs/decisions/operating.md#an-unknown-limit-in-the-tenant-file-is-a-warning
 /** Returns a warning for each limit of a tenant file that does not exist, such as a misspelt one. */
 export function unknownLimits(
   { attackProtection }: Pick<TenantFile, 'attackProtection'>,

@@ -47,6 +47,7 @@ interface HolderDependencies {
   timeout?: number | undefined;
 }
 
+// docs/decisions/clients-keys.md#external-keys-are-used-through-a-program-or-a-service-not-through-a-library
 /**
  * Opens the key holder that the settings name; undefined where keys are in the store.
  * @param deps.hidden names of variables that a program that signs does not get.

@@ -35,6 +35,7 @@ interface Edge {
   address: Middleware;
 }
 
+// docs/decisions/clients-keys.md#the-edge-in-front-of-a-custom-domain-is-identified-by-its-api-key
 /**
  * Removes the edge's headers from every request, and trusts them where the request has the API key of a custom domain
  * and comes from a trusted address. A request in which a header occurs twice is refused: the edge has passed on a

@@ -1,4 +1,5 @@
 // The `organization` of a request, at the authorization endpoint and at the token endpoint.
+// docs/decisions/organizations.md#organization-in-the-token-requests-of-users-is-checked-as-at-authorize
 import { errors, type KoaContextWithOIDC } from 'oidc-provider';
 import type { Organization } from '../../records/collections.ts';
 import type { Config } from '../../tenant/config.ts';
@@ -9,6 +10,7 @@ export const ORGANIZATION_REQUIRED = 'parameter organization is required for thi
 const NOT_ALLOWED = 'parameter organization is not allowed for this client';
 const NOT_FOUND = 'the organization was not found';
 
+// docs/decisions/organizations.md#names-of-organizations-are-accepted-where-the-tenant-or-the-page-allows-them
 /** Whether requests may contain the name of an organization, and tokens do. */
 export function allowsOrganizationNames(config: Config): boolean {
   return config.settings().tenant.allow_organization_name_in_authentication_api === true;

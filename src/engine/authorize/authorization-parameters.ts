@@ -22,6 +22,7 @@ import { allowsRefresh } from '../session/session-transfer.ts';
 import type { ReceivedRequest } from './received-request.ts';
 import { responseParameters } from './received-request.ts';
 
+// docs/decisions/authorize.md#a-request-without-scope-gets-openid-profile-email
 /** The scope when none is requested, as with the hosted service. */
 const DEFAULT_SCOPE = 'openid profile email';
 
@@ -108,6 +109,7 @@ export function normalizeRequest(
   return request;
 }
 
+// docs/decisions/authorize.md#response_typetoken-also-returns-an-id-token
 /**
  * `token` alone also returns an ID token (docs/wire/authorize.md), for which the engine needs `openid` and a nonce.
  * @returns whether the nonce is a placeholder.
@@ -161,6 +163,7 @@ function upstreamParameters(
 
 type Validator = (ctx: KoaContextWithOIDC, value: string | undefined, client: Client) => Promise<void> | void;
 
+// docs/decisions/authorize.md#a-connection-that-is-not-enabled-for-the-application-is-refused
 /** Why an application's request may not name a connection; undefined when it may. */
 export type ConnectionFault = (clientId: string, name: string) => Promise<string | undefined>;
 
@@ -214,6 +217,7 @@ export function extraParameters(
   };
 }
 
+// docs/decisions/authorize.md#offline_access-needs-no-consent-prompt
 /**
  * Restores `offline_access`, which the engine removes without `prompt=consent` (OIDC Core §11). Here the settings
  * of application and API decide.

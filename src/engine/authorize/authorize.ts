@@ -83,6 +83,7 @@ export function authorizationEndpoint({
     await enter(ctx);
     await grantStorage.waitUntilStored(ctx.req);
     // The contract answers 302; the engine's 303 differs only for a POST that must not be repeated.
+    // docs/decisions/authorize.md#authorize-answers-with-302
     if (ctx.status === 303) ctx.status = 302;
     if (ctx.response.is('html') && typeof ctx.body === 'string') secureEnginePage(ctx, ctx.body);
   };

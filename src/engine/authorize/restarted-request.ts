@@ -51,6 +51,7 @@ interface RestartedRequest {
   replace(): Promise<void>;
 }
 
+// docs/decisions/authorize.md#a-customized-login-page-restarts-its-request-once-with-what-the-application-sent
 /**
  * Returns the waiting request that a new request's state names, with the new request's changes.
  * @param request the new request, normalized.

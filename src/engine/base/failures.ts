@@ -54,6 +54,7 @@ export function vendorError(
   switch (error) {
     case 'temporarily_unavailable':
       return new AuthError(503, error, description);
+    // docs/decisions/tokens.md#errors-of-oauthtoken-have-the-statuses-that-sdks-expect
     case 'invalid_client':
       // The answer does not say why a client secret is wrong, but it does say what is wrong with a certificate.
       return new AuthError(

@@ -15,6 +15,7 @@ export type ErrorPage = (ctx: Context, error: AuthError) => Promise<void>;
  */
 const CLOSE_DELAY_MS = 2_000;
 
+// docs/decisions/login-pages.md#owptrue-without-a-response_mode-is-answered-in-the-popup
 /** The response mode of `owp=true`, with which SDKs send no response_mode. */
 export const POPUP_MODE = 'popup';
 

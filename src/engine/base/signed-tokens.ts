@@ -32,6 +32,7 @@ interface ExpectedToken {
   anonymous?: boolean;
 }
 
+// docs/decisions/tokens.md#a-visitors-token-has-no-user-and-is-refused-where-tokens-are-read
 /** `gty` of access tokens of anonymous sessions, whose `sub` is no user's. */
 export const ANONYMOUS = 'anonymous';
 

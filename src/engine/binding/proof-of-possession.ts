@@ -63,6 +63,7 @@ interface PossessionDependencies {
   usedProofs: UsedProofs;
 }
 
+// docs/decisions/clients-keys.md#all-our-endpoints-check-the-binding-of-a-token
 /** Makes the checks for all our endpoints that read access tokens, and for the token endpoint. */
 export function proofOfPossession(
   provider: Provider,

@@ -5,6 +5,7 @@
 // one run of them: the event in (`login-event.ts`), the id for the log, the outcome, and what of it waits with the
 // request. `action-effects.ts` applies an outcome to sessions, tokens and users. The actions of client_credentials
 // are in `machine-actions.ts`.
+// docs/decisions/actions-scripts.md#post-login-actions-run-when-tokens-are-about-to-be-issued
 import { errors, type KoaContextWithOIDC, type RefreshToken, type Session } from 'oidc-provider';
 import type { ActionOutcome } from '../../capabilities/actions/commands.ts';
 import type { ActionRun, Progress } from '../../capabilities/actions/progress.ts';
@@ -350,6 +351,7 @@ async function canGiveFactor(
 // `setPrimaryUser` of an action: the login becomes that of another user. It is allowed only for the user to whom
 // the identity that was logged in with has been linked; otherwise an action could log in to any account.
 
+// docs/decisions/actions-scripts.md#the-primary-user-that-an-action-sets-must-have-the-identities-of-the-logins-user
 /** The user that an action has made the login's user. */
 interface PrimaryUser {
   userId: string;

@@ -87,6 +87,7 @@ export async function runForLogin(
   throw new errors.CustomOIDCProviderError(denied.error ?? 'access_denied', denied.reason);
 }
 
+// docs/decisions/second-factors.md#second-factors-that-an-action-names-are-requested-in-each-request
 /**
  * Whether one of the factors that an action names was given already. In the browser it has to be given within this
  * request. At the token endpoint it has to be given with the login, whose methods do not always tell which factor
@@ -105,6 +106,7 @@ async function isFactorGiven(
 
 // The ids under which runs of a login's actions are logged. An id is chosen before the actions run, because the log
 // event of the login may be written earlier.
+// docs/decisions/actions-scripts.md#the-execution-of-a-logins-actions-has-an-id-before-it-runs
 
 export interface LoginExecutions {
   /** Returns the id of a request's run, the same each time; undefined when no action of logins is bound. */

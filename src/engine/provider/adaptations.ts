@@ -123,6 +123,7 @@ function adaptSessions(provider: Provider, wallClock: Clock): void {
 
   // All applications of a session share one `sid`, which identifies the session, in a logout_hint too. The engine
   // makes one per application. The session's uid is neither the cookie's value nor a key to anything.
+  // docs/decisions/sessions-logout.md#all-applications-of-a-session-get-the-same-sid
   Session.prototype.ensureClientContainer = function ensure(this: Session, clientId) {
     this.sidFor(clientId, this.uid);
   };
@@ -262,6 +263,7 @@ function adaptAddresses(
     const paths = [...accepted].filter((one) => one !== provider.issuer).map((one) => new URL(one).pathname);
     for (const origin of config.customOrigins()) for (const path of paths) accepted.add(`${origin}${path}`);
     // SDKs sign assertions for the issuer, with or without its slash.
+    // docs/decisions/clients-keys.md#a-client-assertion-may-name-the-issuer-or-the-token-endpoint-and-is-accepted-once
     return accepted.add(provider.issuer.replace(/\/$/, ''));
   };
 }

@@ -223,6 +223,7 @@ function rotates(deps: Parameters<typeof engineConfiguration>[0]): Configuration
   };
 }
 
+// docs/decisions/sessions-logout.md#cookies-are-secure-httponly-and-host-only
 /**
  * SameSite `None`, because silent logins frame /authorize from the application's site. A forged cross-site request ends at
  * a page that asks, or at the application's registered callback.

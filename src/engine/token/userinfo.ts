@@ -154,6 +154,7 @@ function accessToken(ctx: Context): { value: string } | Refusal {
   return { value: token };
 }
 
+// docs/decisions/tokens.md#a-401-of-userinfo-is-the-plain-text-unauthorized
 /** Answers 401 as plain text, with the reason in the header (docs/wire/token.md). */
 function refuse(ctx: Context, { status, error, description }: Refusal): void {
   ctx.status = status;

@@ -20,6 +20,7 @@ export type FactorFields = Partial<
 const MAX_UNCONFIRMED = 10;
 const UNCONFIRMED_SECONDS = 3_600;
 
+// docs/decisions/second-factors.md#an-enrolment-carries-the-version-of-the-password-that-it-was-begun-with
 /** Who begins an enrolment: the user, and the version of the credential that their login was proved with. */
 export interface Enrollee {
   userId: string;

@@ -11,6 +11,7 @@ const PURPOSE = 'mfa_enrollment';
 /** Path of the pages. */
 export const ENROLLMENT = '/u/mfa-enrollment';
 
+// docs/decisions/second-factors.md#an-enrolment-ticket-is-valid-for-five-days-and-for-one-enrolment
 /** Lifetime of a ticket in seconds: five days. */
 const TICKET_SECONDS = 432_000;
 

@@ -114,6 +114,7 @@ async function enrollToken(
 
 // The MFA token of `mfa_required` (docs/wire/mfa.md).
 
+// docs/decisions/second-factors.md#an-mfa-token-is-opaque-and-bound-to-user-application-and-request
 /** Lifetime of an MFA token in seconds, and how many wrong codes it allows. */
 const TOKEN_SECONDS = 600;
 const TOKEN_TRIES = 10;

@@ -85,6 +85,7 @@ async function isRequired(
   const { needsFactor } = authenticationClasses(deps.config.settings().tenant);
   if (acrValues.some(needsFactor) && (enrollable(deps, user).length > 0 || (await hasFactor()))) return true;
   // Whatever the policy is: tokens for these APIs add and remove factors, which a password alone must not allow.
+  // docs/decisions/second-factors.md#a-token-for-the-mfa-api-requires-the-second-factor-from-every-user-who-has-one
   if (managesFactors && (await hasFactor())) return true;
   const policy = await policyFor(deps, await deps.config.client(clientId), user);
   if (policy === 'never') return false;

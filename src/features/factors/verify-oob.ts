@@ -76,6 +76,7 @@ function refusal(outcome: Outcome, conformant: boolean): AuthError {
     case 'too-fast':
       return new AuthError(
         status,
+        // docs/decisions/second-factors.md#a-devices-answer-is-polled-every-three-seconds-at-most
         'slow_down',
         'You are polling faster than allowed. Try again in a few seconds.',
       );

@@ -32,6 +32,7 @@ interface RedirectContext {
   step?: string;
 }
 
+// docs/decisions/actions-scripts.md#a-redirect-by-an-action-can-be-continued-only-by-the-browser-that-was-redirected
 /** The users that actions have redirected to another site. */
 export interface ActionRedirects {
   /**

@@ -42,6 +42,7 @@ interface CrossOriginDependencies {
   credentialGrants: readonly VendorGrant[];
 }
 
+// docs/decisions/login-pages.md#coauthenticate-requires-cross_origin_authentication-true
 /** The route that issues a login ticket for credentials. */
 const crossOriginRoutes: RouteDeclarations<CrossOriginDependencies> = {
   'POST /co/authenticate': {

@@ -17,6 +17,7 @@ export interface WidgetDependencies {
 
 const widgetCall = { limit: 'other', cors: 'applications', errors: oauthShape } as const;
 
+// docs/decisions/login-pages.md#there-are-no-bot-challenges
 /** The route that asks whether a captcha is required. It never is. */
 const challenge = {
   ...widgetCall,
@@ -70,6 +71,7 @@ export function tenantName(baseUrl: string): string {
   return new URL(baseUrl).hostname.split('.')[0] ?? '';
 }
 
+// docs/decisions/organizations.md#the-login-widget-of-a-customized-page-reads-its-settings-below-the-organization
 /**
  * Returns the base URL of the widget's settings for a request.
  * @param organization the id of the request's organization.
@@ -80,6 +82,7 @@ export function settingsBase(baseUrl: string, organization: string | undefined):
     : `${baseUrl}/organizations/${encodeURIComponent(organization)}/`;
 }
 
+// docs/decisions/login-pages.md#clientclient_idjs-describes-what-the-login-forms-of-one-application-need
 /** Handles `GET /client/<client_id>.js`: the application's settings as a script, which pages of any origin load. */
 async function sendSettings(deps: WidgetDependencies, ctx: Context): Promise<void> {
   const clientId = /^(.+)\.js$/.exec(String(ctx.params.file))?.[1];
@@ -98,6 +101,7 @@ async function sendSettings(deps: WidgetDependencies, ctx: Context): Promise<voi
   ctx.body = `Auth0.setClient(${jsonForScript(settings)});`;
 }
 
+// docs/decisions/login-pages.md#userssodata-returns-sso-false
 /**
  * Handles `GET /user/ssodata`: whether to offer the logged-in user. Always no, because a login page is only shown
  * when the session does not suffice.
@@ -107,6 +111,7 @@ function sendLastLogin(ctx: Context): void {
   ctx.body = { sso: false };
 }
 
+// docs/decisions/login-pages.md#usergeoloccountry-uses-the-browsers-language
 /**
  * Handles `GET /user/geoloc/country`: the default country of phone numbers, by the browser's language. IP addresses
  * are not located.

@@ -39,6 +39,7 @@ const CAPACITY = 5_000;
 /** How long an application may take to answer, milliseconds. */
 const TIMEOUT = 5_000;
 
+// docs/decisions/sessions-logout.md#a-back-channel-logout-token-is-stored-in-the-commit-that-ends-the-session
 /** Makes the channel to applications with back-channel logout URLs. */
 export function backChannel(deps: BackChannelDependencies): LogoutChannel {
   const prepare = deps.deliveries.add(logoutTokenDelivery(deps));

@@ -79,6 +79,7 @@ function showStillLoggedIn({ views }: PageDependencies, ctx: Context, uiLocales:
   return views.page(ctx, 'logout/kept', {}, { uiLocales });
 }
 
+// docs/decisions/sessions-logout.md#without-a-url-to-redirect-to-a-browser-gets-a-page-and-other-clients-get-ok
 /** Sends the browser on, or shows the signed-out page; clients that do not accept HTML get `OK`. */
 async function finishLogout(
   { views }: PageDependencies,

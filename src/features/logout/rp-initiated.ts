@@ -33,6 +33,7 @@ export interface RpDependencies {
 export interface RpLogout extends ValidLogout {
   /** The application that asks, if known. */
   client: Client | undefined;
+  // docs/decisions/sessions-logout.md#oidclogout-asks-for-confirmation-unless-the-request-identifies-the-session
   /** Whether the request identifies this session; if not, the user is asked. */
   identifies(session: UserSession): boolean;
 }
@@ -77,6 +78,7 @@ function belongsTo({ userId, sid }: IdTokenHint, session: UserSession): boolean 
 
 const otherAudience = () => badRequest('client_id does not match the aud of the id_token_hint.');
 
+// docs/decisions/sessions-logout.md#a-logout-with-an-id-token-whose-key-is-gone-is-asked-not-refused
 /**
  * Reads an `id_token_hint`. Applications keep ID tokens for as long as their own sessions last, so the key may be gone after
  * rotations: such a token names its application only, and the user is asked.

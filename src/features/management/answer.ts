@@ -90,6 +90,7 @@ export function recordFailure<D>(
 
 // Detects calls that change nothing, because the records have the requested values already. Such a call writes no
 // record, not even a new `updated_at`, and is not logged. Deploy tools send their whole configuration at each run.
+// docs/decisions/management-api.md#a-call-that-changes-nothing-leaves-no-trace
 
 /** The store that a call is given, and whether the call changed anything. */
 interface WatchedStore {

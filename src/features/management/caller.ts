@@ -22,6 +22,7 @@ export interface CallerDependencies {
   wallClock: Clock;
 }
 
+// docs/decisions/management-api.md#a-users-token-for-the-management-api-is-judged-like-one-for-the-my-account-api
 /**
  * Reads the access token of a request (RFC 6750 §2.1; RFC 9449 §7.1).
  * @throws AuthError 401 if there is no token, the token is invalid or has ended, or the proof of possession fails; 401

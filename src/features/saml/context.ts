@@ -12,6 +12,7 @@ export function acrValues({ classRefs: requested = [] }: LoginRequest): string |
   return requested.length > 0 && requested.every(needsFactor) ? MFA_POLICY : undefined;
 }
 
+// docs/decisions/saml.md#requestedauthncontext-is-honoured
 /**
  * Returns the context to state for a login.
  * @param requested acceptable contexts; undefined for any.

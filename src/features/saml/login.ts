@@ -1,4 +1,5 @@
 // Login at a service provider: the hosted login runs as a delegated login, and its outcome becomes a Response.
+// docs/decisions/saml.md#a-saml-login-is-an-authorization-request-of-our-own
 import type { Context } from 'koa';
 import type { OutgoingMessage } from '../../capabilities/saml-messages/bindings.ts';
 import { newId } from '../../capabilities/saml-messages/message.ts';
@@ -115,6 +116,7 @@ function responseOf(
   return stale === undefined ? success(deps, sp, frame, request, login) : failure(deps, sp, frame, stale);
 }
 
+// docs/decisions/saml.md#forceauthn-is-checked-at-the-end-of-the-login
 /**
  * Enforces ForceAuthn (Core §3.4.1). The parameters that request a new login pass through the browser, where the
  * user can remove them.
@@ -185,6 +187,7 @@ async function success(
   const transient = existing?.name_id.transient ?? newId(deps.random);
   const content = await assertionContent(deps, sp, frame, { request, login, transient });
   if ('failure' in content) return failure(deps, sp, frame, content.failure);
+  // docs/decisions/saml.md#a-sessionindex-is-random-and-differs-for-each-application
   const sessionIndex = existing?.id ?? newId(deps.random);
   const issuer = request.issuer ?? existing?.issuer;
   const isSaved = await saveSession(deps, sp, login, {

@@ -22,6 +22,7 @@ async function storeKey({ dataDir, secretsKey }: KeySettings): Promise<KeyObject
   return key;
 }
 
+// docs/decisions/operating.md#a-backup-does-not-contain-the-key
 /** Writes a backup of an open store. @param signal aborts it. */
 export async function writeBackup(
   store: Store,

@@ -23,6 +23,7 @@ import type { PageActor } from './session.ts';
 
 // A change of the e-mail address: allowed by a link sent to the old address, if that is verified, and proved by a
 // link sent to the new one. Nothing changes before both were used.
+// docs/decisions/console-account.md#a-new-address-needs-a-link-sent-to-the-old-one-and-then-one-sent-to-the-new-one
 
 interface EmailChangeDependencies {
   baseUrl: string;
@@ -52,6 +53,7 @@ interface EmailChange {
   /** Whether the old address has allowed the change. */
   isAllowed?: true;
   credentialVersion: number;
+  // docs/decisions/console-account.md#a-user-has-at-most-one-pending-change-of-address-whichever-session-requested-it
   /** The id of the session that began the change, which the links end with. Tickets of older releases have none. */
   session?: string;
 }

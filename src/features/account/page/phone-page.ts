@@ -12,6 +12,7 @@ import type { PageActor } from './session.ts';
 
 interface PhonePageDependencies extends ProfileDependencies, FactorDependencies {}
 
+// docs/decisions/console-account.md#a-phone-number-on-the-account-page-is-no-second-factor
 /** The routes of a phone number. Both require a fresh login, so that nobody at an open browser can add a number. */
 export const phoneRoutes: RouteDeclarations<PhonePageDependencies> = {
   [`POST ${ACCOUNT}/profile/phone`]: formRoute('', { act: 'phone' }, requestPhone),

@@ -201,6 +201,7 @@ function failureEvent({ code, message }: ScriptFailure): FailureEvent {
   return { type: code === undefined ? 'fu' : 'fp', ...(message !== '' && { description: message }) };
 }
 
+// docs/decisions/connections.md#if-a-database-script-fails-the-response-is-that-for-a-wrong-password
 /**
  * Limits failures of the script. A failure does not count as a wrong password, because a script may fail for right ones,
  * too; without a limit, passwords could be guessed with a script that fails for wrong ones.

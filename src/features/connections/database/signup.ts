@@ -43,6 +43,7 @@ const metadata = z
     }
   });
 
+// docs/decisions/users-linking.md#sign-up-fields-without-a-limit-in-the-contract-have-at-most-300-characters
 /** The members of the body. */
 export const signUpFields = {
   client_id: text('client_id').optional().describe('The application; the connection must be enabled for it.'),

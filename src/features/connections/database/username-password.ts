@@ -35,6 +35,7 @@ export const usernamePasswordRoutes: RouteDeclarations<UsernamePasswordDependenc
   'POST /usernamepassword/login': { ...PAGE, errors: loginErrorShape, handle: verify },
 };
 
+// docs/decisions/login-pages.md#usernamepasswordlogin-does-not-log-the-user-in-itself
 /** `POST /usernamepassword/login`: verifies the password and responds with an HTML form to be submitted unchanged. */
 async function verify(deps: UsernamePasswordDependencies, ctx: Context): Promise<void> {
   deps.csrf.verify(ctx);

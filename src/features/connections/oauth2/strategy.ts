@@ -203,6 +203,7 @@ export async function exchangeAnswer(
   return exchangeCode(deps, options, response);
 }
 
+// docs/decisions/connections.md#an-iss-of-an-oauth-20-provider-must-have-the-origin-of-its-authorizationurl
 /**
  * Rejects a response whose `iss` is another provider (mix-up attack, RFC 9207 §2.4). For a connection without an issuer, the
  * origin of its authorization URL is compared.
@@ -226,6 +227,7 @@ export interface TokenAnswer {
   [member: string]: unknown;
 }
 
+// docs/decisions/connections.md#a-token-response-without-a-known-token_type-is-treated-as-bearer
 /**
  * Token types that cannot be used as bearer tokens (RFC 9449; RFC 6749 §7.1). Every other type is taken as `bearer`, because
  * many providers have names of their own for it.

@@ -51,6 +51,7 @@ export const passwordlessGrant: GrantDeclaration<PasswordlessGrantDependencies> 
   },
 };
 
+// docs/decisions/passwordless-messages.md#redirect_uri-in-the-passwordless-grant-is-checked-if-it-is-present
 /** Checks the redirect URI if there is one. The contract requires it, but no SDK sends it (docs/wire/token.md). */
 async function checkRedirectUri(config: Config, { clientId, params }: GrantRequest): Promise<void> {
   const { redirect_uri: redirectUri } = params;

@@ -50,6 +50,7 @@ export const verifiedMemberOf = (kind: CodeKind) => BY_KIND[kind].verifiedMember
 /** Returns the strategy that sends codes to addresses of a kind. */
 export const strategyFor = (kind: CodeKind): PasswordlessStrategy => BY_KIND[kind].strategy;
 
+// docs/decisions/passwordless-messages.md#codes-for-a-database-connection-are-sent-only-to-verified-addresses-of-its-users
 /**
  * Returns whether a user has proved that an address is theirs. A stranger may have created an account with an unverified
  * address; if its owner could log in there by a code, the stranger could still log in by the password.

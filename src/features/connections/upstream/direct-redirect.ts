@@ -1,5 +1,6 @@
 // Redirects from the authorization endpoint directly to the provider of a request, without a login page
 // (docs/wire/authorize.md).
+// docs/decisions/connections.md#authorize-redirects-to-the-provider-itself
 import type { DirectRedirect } from '../../../engine/authorize/authorize.ts';
 import { AuthError } from '../../../http/errors.ts';
 import type { Config } from '../../../tenant/config.ts';

@@ -116,6 +116,7 @@ async function appleIdentity(
 }
 
 // Native login with an ID token of Google's SDK, issued for one of the client ids that the connection allows.
+// docs/decisions/connections.md#an-id-token-from-googles-sdk-can-be-used-until-it-expires
 
 /** Returns the user of an ID token. @throws AuthError by `upstreamFault` for one that is not Google's, or is for another app. */
 async function googleIdentity(

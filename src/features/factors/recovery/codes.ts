@@ -18,6 +18,7 @@ export const { kind: RECOVERY_KIND, prefix: RECOVERY_PREFIX } = SECOND_FACTORS['
 /** Returns the id of a user's recovery code. */
 export const recoveryCodeId = (userId: string) => singleId(RECOVERY_PREFIX, userId);
 
+// docs/decisions/second-factors.md#a-recovery-code-has-24-letters-and-digits-and-is-valid-once
 /** Letters and digits without those that look alike. */
 const ALPHABET = 'ABCDEFGHJKLMNPQRSTUVWXYZ23456789';
 const LENGTH = 24;

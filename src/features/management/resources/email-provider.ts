@@ -70,6 +70,7 @@ function members(
 
 type Provider = { name?: string; credentials?: Readonly<Record<string, unknown>> };
 
+// docs/decisions/management-api.md#a-stored-secret-that-a-change-leaves-out-is-kept-except-a-mail-servers-password
 /**
  * Returns the provider after a change. Secrets that the new credentials leave out are kept, because no response
  * contains them; but the password is not sent to another mail server than it was set for.

@@ -3,6 +3,7 @@ import { ACTION_MODULE, type ModuleReference, resolveReference } from '../../../
 import { type DocumentDependencies, documentsOf } from '../document-resource.ts';
 import { apiError } from '../errors.ts';
 
+// docs/decisions/actions-scripts.md#a-module-of-actions-runs-in-the-version-that-an-action-names
 /** An action that uses a module. */
 export interface ModuleUse {
   /** The action as the API shows it. */
