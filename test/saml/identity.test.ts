@@ -1,5 +1,6 @@
 // The identity in an assertion, which is made from verified values only, whatever the application requests.
 import { expect } from 'chai';
+import { NAME_ID_FORMATS, nameIdFormatOf } from '../../src/capabilities/saml-messages/name-id.ts';
 import { createAgent } from '../support/agent.ts';
 import { follow, submitLogin, USER } from '../support/flows.ts';
 import type { TestServer } from '../support/server.ts';
@@ -9,7 +10,6 @@ import { logInAt, posted, SP_ISSUER, samlClient, startSamlServer } from './suppo
 const CLAIMS = 'http://schemas.xmlsoap.org/ws/2005/05/identity/claims/';
 const EMAIL = 'urn:oasis:names:tc:SAML:1.1:nameid-format:emailAddress';
 const UNSPECIFIED = 'urn:oasis:names:tc:SAML:1.1:nameid-format:unspecified';
-const PERSISTENT = 'urn:oasis:names:tc:SAML:2.0:nameid-format:persistent';
 const PROVIDERS: Record<string, object> = {
   plain: {},
   'by-format': { nameIdentifierFormat: EMAIL },
@@ -97,7 +97,7 @@ describe('the identity in an assertion', () => {
 
   describe('of a user with an unverified address', () => {
     for (const name of Object.keys(PROVIDERS)) {
-      for (const format of [undefined, UNSPECIFIED, EMAIL, PERSISTENT]) {
+      for (const format of [undefined, ...NAME_ID_FORMATS.map(({ uri }) => uri)]) {
         const asked = format === undefined ? 'nothing' : format.split(':').at(-1);
         it(`is not that address at ${name}, which requests ${asked}`, async () => {
           const address = newAddress();
@@ -114,15 +114,15 @@ describe('the identity in an assertion', () => {
           } = await recordOf(address);
           expect(xml.normalize('NFKC').toLowerCase()).not.to.include(address);
           expect(xml).not.to.include(address.split('@')[0]!);
-          if (format === EMAIL) {
+          const { lack, lasts } = nameIdFormatOf(format) ?? {};
+          if (lack !== undefined) {
             expect(statuses(xml)).to.deep.equal(['Responder', 'InvalidNameIDPolicy']);
-            expect(xml).to.include('no verified e-mail address');
+            expect(xml).to.include(lack);
           } else {
-            // The NameID is then the user id, which nobody else has.
-            expect(nameIdOf(xml)).to.deep.equal({
-              format: format === PERSISTENT ? PERSISTENT : UNSPECIFIED,
-              value: id,
-            });
+            // The NameID is then the user id, which nobody else has, or an id of the session.
+            expect(nameIdOf(xml).format).to.equal(format ?? UNSPECIFIED);
+            if (lasts === 'transient') expect(nameIdOf(xml).value).to.match(/^_[0-9a-f]{40}$/);
+            else expect(nameIdOf(xml).value).to.equal(id);
           }
         });
       }
@@ -177,9 +177,11 @@ describe('the identity in an assertion', () => {
       });
       await (await recordOf(address)).change({ email_verified: true });
       for (const name of Object.keys(PROVIDERS)) {
-        const xml = await responseTo(name, user);
-        expect(xml, name).not.to.include(victim);
-        expect(nameIdOf(xml).value, name).not.to.equal('ceo');
+        for (const options of [{}, ...NAME_ID_FORMATS.map(({ uri }) => ({ format: uri }))]) {
+          const xml = await responseTo(name, user, options);
+          expect(xml, name).not.to.include(victim);
+          expect(nameIdOf(xml).value, name).not.to.equal('ceo');
+        }
       }
       expect(attribute(await responseTo('plain', user), 'http://schemas.auth0.com/nickname')).to.deep.equal([
         'ceo',

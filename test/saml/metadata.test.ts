@@ -38,6 +38,14 @@ describe('SAML metadata', () => {
         `<SingleLogoutService Binding="${uri}" Location="${server.url}/samlp/sp/logout"></SingleLogoutService>`,
       );
     }
+    const formats = [...text.matchAll(/<NameIDFormat>([^<]*)</g)].map(([, uri]) => uri);
+    expect(formats)
+      .to.include.members([
+        'urn:oasis:names:tc:SAML:1.1:nameid-format:emailAddress',
+        'urn:oasis:names:tc:SAML:2.0:nameid-format:persistent',
+        'urn:oasis:names:tc:SAML:2.0:nameid-format:transient',
+      ])
+      .and.not.include('urn:oasis:names:tc:SAML:1.1:nameid-format:unspecified');
   });
 
   it("is valid by the standard's schema, which detects a misplaced element", async () => {

@@ -13,14 +13,6 @@ export const BINDING = {
   post: 'urn:oasis:names:tc:SAML:2.0:bindings:HTTP-POST',
 } as const;
 
-/** Core §8.3. */
-export const NAME_ID = {
-  unspecified: 'urn:oasis:names:tc:SAML:1.1:nameid-format:unspecified',
-  email: 'urn:oasis:names:tc:SAML:1.1:nameid-format:emailAddress',
-  persistent: 'urn:oasis:names:tc:SAML:2.0:nameid-format:persistent',
-  transient: 'urn:oasis:names:tc:SAML:2.0:nameid-format:transient',
-} as const;
-
 /** Core §3.2.2.2. */
 export const STATUS = {
   success: 'urn:oasis:names:tc:SAML:2.0:status:Success',

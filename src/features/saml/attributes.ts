@@ -1,7 +1,6 @@
 // The attributes of an assertion, and its NameID.
 
-import type { NameId } from '../../capabilities/saml-messages/name-id.ts';
-import { CLAIMS, NAME_ID } from '../../capabilities/saml-messages/names.ts';
+import { type NameId, nameIdFormatOf, unspecified } from '../../capabilities/saml-messages/name-id.ts';
 import type { DeclaredClaimValue } from '../../engine/claims/claims.ts';
 import type { Frozen } from '../../records/record.ts';
 import type { UserRecord } from '../../records/users.ts';
@@ -140,7 +139,6 @@ function valuesOf(value: unknown): AttributeValue[] {
   return [JSON.stringify(value)];
 }
 
-const PROBES = [`${CLAIMS}nameidentifier`, `${CLAIMS}emailaddress`, `${CLAIMS}name`];
 /** The limit for persistent identifiers (Core §8.3.7). */
 const MAX_NAME_ID_LENGTH = 256;
 
@@ -149,7 +147,7 @@ const MAX_NAME_ID_LENGTH = 256;
  * Returns the NameID of a user for a service provider. It is made from verified values only, so that nobody can log
  * in under a self-chosen name.
  * @param requestedFormat the format of the request's NameIDPolicy, which must be met exactly (Core §3.4.1.1).
- * @param transient the identifier for the transient format, valid in this session.
+ * @param transientId the identifier for the transient format, valid in this session.
  * @returns undefined when the user has no identifier of that format.
  */
 export function nameIdOf(
@@ -157,23 +155,26 @@ export function nameIdOf(
   attributes: readonly Attribute[],
   sp: ServiceProvider,
   requestedFormat: string | undefined,
-  transient: string,
+  transientId: string,
 ): NameId | undefined {
-  const isRequested = requestedFormat !== undefined && requestedFormat !== NAME_ID.unspecified;
-  const format = isRequested ? requestedFormat : sp.nameIdentifierFormat;
-  const isKnown = Object.values<string>(NAME_ID).includes(format) || format === sp.nameIdentifierFormat;
-  if (!isKnown) return undefined;
-  if (format === NAME_ID.transient) return { value: transient, format };
-  const probes = sp.nameIdentifierProbes ?? (format === NAME_ID.email ? [] : PROBES);
-  const probedValue = probes
-    .map((probe) => attributes.find(({ name }) => name === probe)?.nameIdValue)
-    .find((value) => value !== undefined);
-  if (probedValue !== undefined) return boundedNameId(String(probedValue), format);
-  if (format !== NAME_ID.email) return boundedNameId(user.id, format);
-  const { email } = sp.allowUnverifiedIdentifiers ? user : withoutUnproved(user);
-  if (email !== undefined) return boundedNameId(email, format);
-  // The addon's format is only a preference: without an address the user id is sent, so that the login works.
-  return isRequested ? undefined : boundedNameId(user.id, NAME_ID.unspecified);
+  const isRequested = requestedFormat !== undefined && requestedFormat !== unspecified.uri;
+  const uri = isRequested ? requestedFormat : sp.nameIdentifierFormat;
+  // A format that is not built in is stated if the administrator names it.
+  const format = nameIdFormatOf(uri) ?? (uri === sp.nameIdentifierFormat ? unspecified : undefined);
+  if (format === undefined) return undefined;
+  const value = format.valueOf({
+    userId: user.id,
+    transientId,
+    email: (sp.allowUnverifiedIdentifiers ? user : withoutUnproved(user)).email,
+    attribute: (usual) =>
+      (sp.nameIdentifierProbes ?? usual)
+        .map((probe) => attributes.find(({ name }) => name === probe)?.nameIdValue)
+        .find((one) => one !== undefined)
+        ?.toString(),
+  });
+  if (value !== undefined) return boundedNameId(value, uri);
+  // The addon's format is only a preference: a user who has none of it is named by the user id, so that the login works.
+  return isRequested ? undefined : boundedNameId(user.id, unspecified.uri);
 }
 
 function boundedNameId(value: string, format: string): NameId | undefined {

@@ -13,7 +13,8 @@ import {
 } from '../../capabilities/saml-messages/bindings.ts';
 import { logoutRequest, readLogoutResponse } from '../../capabilities/saml-messages/logout-messages.ts';
 import { refuseReplay } from '../../capabilities/saml-messages/message.ts';
-import { BINDING, CLAIMS, NAME_ID, NS, STATUS } from '../../capabilities/saml-messages/names.ts';
+import { NAME_ID_FORMATS } from '../../capabilities/saml-messages/name-id.ts';
+import { BINDING, CLAIMS, NS, STATUS } from '../../capabilities/saml-messages/names.ts';
 import { parseXml } from '../../capabilities/saml-messages/reader.ts';
 import { attribute, badMessage, type Markup, xml } from '../../capabilities/saml-messages/xml.ts';
 import { feature } from '../../engine/provider/feature.ts';
@@ -385,9 +386,7 @@ async function metadata(idp: IdentityProvider, sp: ServiceProvider): Promise<str
       },
       ...idp.certificates().map(keyDescriptor),
       ...services('SingleLogoutService', logout),
-      ...[NAME_ID.email, NAME_ID.persistent, NAME_ID.transient].map((format) =>
-        xml('NameIDFormat', {}, format),
-      ),
+      ...NAME_ID_FORMATS.filter(({ isOffered }) => isOffered).map(({ uri }) => xml('NameIDFormat', {}, uri)),
       ...services('SingleSignOnService', login),
       ...ATTRIBUTES.map(attributeElement),
     ),

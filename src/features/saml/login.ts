@@ -3,8 +3,8 @@
 import type { Context } from 'koa';
 import type { OutgoingMessage } from '../../capabilities/saml-messages/bindings.ts';
 import { newId } from '../../capabilities/saml-messages/message.ts';
-import type { NameId } from '../../capabilities/saml-messages/name-id.ts';
-import { NAME_ID, STATUS } from '../../capabilities/saml-messages/names.ts';
+import { type NameId, nameIdFormatOf } from '../../capabilities/saml-messages/name-id.ts';
+import { STATUS } from '../../capabilities/saml-messages/names.ts';
 import type { ResponseFrame, Status } from '../../capabilities/saml-messages/status-response.ts';
 import { badMessage } from '../../capabilities/saml-messages/xml.ts';
 import { requestExpired } from '../../engine/authorize/waiting-requests.ts';
@@ -279,13 +279,8 @@ async function assertionContent(
     return refusal(STATUS.requestDenied, 'The user has too many attributes for an assertion.');
   }
   const unqualified = nameIdOf(user, attributes, sp, request.nameIdFormat, transient);
-  if (unqualified === undefined) {
-    const isUnproved = request.nameIdFormat === NAME_ID.email;
-    return refusal(
-      STATUS.invalidNameIdPolicy,
-      isUnproved ? 'The user has no verified e-mail address.' : undefined,
-    );
-  }
+  if (unqualified === undefined)
+    return refusal(STATUS.invalidNameIdPolicy, nameIdFormatOf(request.nameIdFormat)?.lack);
   const nameId = await qualifyNameId(config, sp, unqualified, request, audience);
   if (nameId === undefined) return refusal(STATUS.invalidNameIdPolicy);
   const isRequestedSubject = request.subject === undefined || request.subject === nameId.value;

@@ -4,7 +4,8 @@ import type { Challenges } from '../../capabilities/protection/challenges.ts';
 import { type ReceivedMessage, verifyMessage } from '../../capabilities/saml-messages/bindings.ts';
 import { type LogoutRequest, readLogoutRequest } from '../../capabilities/saml-messages/logout-messages.ts';
 import { type ExpectedMessage, newId, refuseReplay } from '../../capabilities/saml-messages/message.ts';
-import { NAME_ID, STATUS } from '../../capabilities/saml-messages/names.ts';
+import { unspecified } from '../../capabilities/saml-messages/name-id.ts';
+import { STATUS } from '../../capabilities/saml-messages/names.ts';
 import type { Status } from '../../capabilities/saml-messages/status-response.ts';
 import { badMessage } from '../../capabilities/saml-messages/xml.ts';
 import type { Sessions } from '../../engine/session/sessions.ts';
@@ -123,7 +124,7 @@ function isNamed({ id, issuer, name_id }: SamlSession, request: LogoutRequest): 
   return (
     (issuer === undefined || issuer === request.issuer) &&
     name_id.value === request.nameId &&
-    (format === undefined || format === NAME_ID.unspecified || format === name_id.format) &&
+    (format === undefined || format === unspecified.uri || format === name_id.format) &&
     (request.sessionIndexes.length === 0 || request.sessionIndexes.includes(id))
   );
 }

@@ -1,6 +1,7 @@
 // An application as a SAML service provider: its addon's options, with the hosted service's defaults.
 import type { KeyObject } from 'node:crypto';
-import { BINDING, CLAIMS, NAME_ID } from '../../capabilities/saml-messages/names.ts';
+import { unspecified } from '../../capabilities/saml-messages/name-id.ts';
+import { BINDING, CLAIMS } from '../../capabilities/saml-messages/names.ts';
 import type {
   DigestAlgorithm,
   SignatureAlgorithm,
@@ -125,7 +126,7 @@ function contentOptions(addon: SamlpAddon) {
     lifetimeInSeconds: addon.lifetimeInSeconds ?? LIFETIME,
     signResponse: addon.signResponse ?? false,
     signAssertion: addon.signAssertion ?? false,
-    nameIdentifierFormat: addon.nameIdentifierFormat ?? NAME_ID.unspecified,
+    nameIdentifierFormat: addon.nameIdentifierFormat ?? unspecified.uri,
     nameIdentifierProbes: addon.nameIdentifierProbes,
     allowUnverifiedIdentifiers: addon.allowUnverifiedIdentifiers ?? false,
     authnContextClassRef: addon.authnContextClassRef ?? 'urn:oasis:names:tc:SAML:2.0:ac:classes:unspecified',

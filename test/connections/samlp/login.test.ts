@@ -223,6 +223,12 @@ describe('a login at a SAML identity provider', () => {
     expect(text).to.include('entityID="urn:auth0:localhost:acme"');
     expect(text).to.include(`Location="${world.server.url}/login/callback?connection=acme"`);
     expect(text).to.match(/<KeyDescriptor use="signing">[\s\S]*<KeyDescriptor use="encryption">/);
+    const formats = [...text.matchAll(/<NameIDFormat>([^<]*)</g)].map(([, uri = '']) =>
+      uri.split(':').at(-1),
+    );
+    expect(formats)
+      .to.include.members(['emailAddress', 'persistent', 'unspecified'])
+      .and.not.include('transient');
     const methods = [...text.matchAll(/<EncryptionMethod Algorithm="([^"]+)">/g)].map(([, one]) => one);
     expect(methods[0]).to.equal('http://www.w3.org/2009/xmlenc11#aes128-gcm');
     expect(methods).to.include('http://www.w3.org/2001/04/xmlenc#rsa-oaep-mgf1p');

@@ -2,7 +2,8 @@
 // §4.1.4.3, Core §2.5), and reads it.
 
 import { checkFresh, epochOf, SKEW } from '../../../capabilities/saml-messages/message.ts';
-import { NAME_ID, NS } from '../../../capabilities/saml-messages/names.ts';
+import { unspecified } from '../../../capabilities/saml-messages/name-id.ts';
+import { NS } from '../../../capabilities/saml-messages/names.ts';
 import {
   attribute,
   badMessage,
@@ -156,7 +157,7 @@ function nameIdOf(subject: XmlElement): AssertionContents['nameId'] {
     const qualifier = attribute(nameId, name);
     return qualifier === undefined ? [] : [[name, qualifier] as const];
   });
-  const format = attribute(nameId, 'Format') ?? NAME_ID.unspecified;
+  const format = attribute(nameId, 'Format') ?? unspecified.uri;
   return { value, format, qualifiers: Object.fromEntries(qualifiers) };
 }
 

@@ -4,7 +4,8 @@ import type { Context } from 'koa';
 import { z } from 'zod';
 import { receive } from '../../../capabilities/saml-messages/bindings.ts';
 import { CONTENT_ALGORITHMS, KEY_ALGORITHMS } from '../../../capabilities/saml-messages/decryption.ts';
-import { BINDING, NAME_ID, NS } from '../../../capabilities/saml-messages/names.ts';
+import { NAME_ID_FORMATS } from '../../../capabilities/saml-messages/name-id.ts';
+import { BINDING, NS } from '../../../capabilities/saml-messages/names.ts';
 import { badMessage, type Markup, xml } from '../../../capabilities/saml-messages/xml.ts';
 import { feature } from '../../../engine/provider/feature.ts';
 import { AuthError } from '../../../http/errors.ts';
@@ -143,8 +144,8 @@ async function serviceProviderMetadata(
         : [BINDING.redirect, BINDING.post].map((binding) =>
             xml('SingleLogoutService', { Binding: binding, Location: logout }),
           )),
-      ...[NAME_ID.email, NAME_ID.persistent, NAME_ID.unspecified].map((format) =>
-        xml('NameIDFormat', {}, format),
+      ...NAME_ID_FORMATS.filter(({ lasts }) => lasts !== 'transient').map(({ uri }) =>
+        xml('NameIDFormat', {}, uri),
       ),
       xml('AssertionConsumerService', {
         Binding: BINDING.post,

@@ -2,7 +2,7 @@
 
 import { redirectAddress } from '../../../capabilities/saml-messages/bindings.ts';
 import { logoutRequest } from '../../../capabilities/saml-messages/logout-messages.ts';
-import { NAME_ID } from '../../../capabilities/saml-messages/names.ts';
+import { unspecified } from '../../../capabilities/saml-messages/name-id.ts';
 import { epochSeconds } from '../../../runtime/clock.ts';
 import { sha256 } from '../../../runtime/secrets.ts';
 import type { UpstreamDependencies, UpstreamLogout } from '../redirect.ts';
@@ -23,7 +23,7 @@ export async function logoutRedirect(
   { connection, grant, state }: UpstreamLogout,
 ): Promise<string | undefined> {
   const { options, signOut } = await providerOf(deps, connection);
-  const { name_id: value, format = NAME_ID.unspecified, SPNameQualifier, session_index } = grant.logout ?? {};
+  const { name_id: value, format = unspecified.uri, SPNameQualifier, session_index } = grant.logout ?? {};
   if (signOut === undefined || value === undefined) return undefined;
   const frame = {
     id: logoutId(state),

@@ -3,7 +3,8 @@
 
 import { redirectAddress } from '../../../capabilities/saml-messages/bindings.ts';
 import { instantOf, refuseReplay } from '../../../capabilities/saml-messages/message.ts';
-import { BINDING, CLAIMS, NAME_ID, NS } from '../../../capabilities/saml-messages/names.ts';
+import { nameIdFormatOf, unspecified } from '../../../capabilities/saml-messages/name-id.ts';
+import { BINDING, CLAIMS, NS } from '../../../capabilities/saml-messages/names.ts';
 import { parseXml } from '../../../capabilities/saml-messages/reader.ts';
 import { signRoot } from '../../../capabilities/saml-messages/signature.ts';
 import { escapeXml, xml } from '../../../capabilities/saml-messages/xml.ts';
@@ -140,12 +141,6 @@ const FIELDS: Readonly<Record<string, readonly string[]>> = {
   family_name: [`${CLAIMS}surname`, 'family_name', 'surname', 'sn', 'lastName', 'urn:oid:2.5.4.4'],
 };
 
-/** The formats of a NameID that may be given to somebody else later (Core §8.3.1, §8.3.2). */
-const REASSIGNED: Readonly<Record<string, string>> = {
-  [NAME_ID.unspecified]: 'a NameID of the format unspecified',
-  [NAME_ID.email]: 'a NameID of the format emailAddress',
-};
-
 /**
  * Returns the user that an assertion names. The id is that of the option `user_id_attribute`, of the mapping of `user_id`, or of
  * the NameID or an attribute that takes its place.
@@ -156,8 +151,8 @@ function identityOf(
   { attributes, nameId, sessionIndex, authenticatedAt }: AssertionContents,
 ): UpstreamIdentity {
   const available = new Map(attributes);
-  // A transient NameID differs at each login (Core §8.3.8).
-  const isLasting = nameId !== undefined && nameId.format !== NAME_ID.transient;
+  const lasts = nameIdFormatOf(nameId?.format)?.lasts;
+  const isLasting = nameId !== undefined && lasts !== 'transient';
   if (isLasting) available.set(NAME_IDENTIFIER, [nameId.value]);
   const first = (names: readonly string[]) =>
     names.map((name) => available.get(name)).find((one) => one !== undefined);
@@ -181,10 +176,10 @@ function identityOf(
   });
   const unmapped = [...available].map(([name, values]) => [name, single(values)] as const);
   const isNameId = isLasting && ids.find((name) => available.has(name)) === NAME_IDENTIFIER;
-  const idIs = isNameId ? REASSIGNED[nameId.format] : undefined;
+  const isReassignable = isNameId && lasts === 'reassignable';
   return {
     id,
-    ...(idIs !== undefined && { idIs }),
+    ...(isReassignable && { idIs: `a NameID of the format ${nameId.format.split(':').at(-1)}` }),
     profile: Object.fromEntries([...unmapped, ...fields]),
     ...(authenticatedAt !== undefined && { authenticatedAt }),
     ...(nameId && { grant: { logout: logoutOf(nameId, sessionIndex) } }),
@@ -303,7 +298,7 @@ function authnRequest(
       ForceAuthn: ForceAuthn === 'true' ? 'true' : undefined,
     },
     xml('saml:Issuer', {}, Issuer),
-    xml('samlp:NameIDPolicy', { Format: NAME_ID.unspecified, AllowCreate: 'true' }),
+    xml('samlp:NameIDPolicy', { Format: unspecified.uri, AllowCreate: 'true' }),
   ).markup;
 }
 
