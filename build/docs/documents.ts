@@ -43,7 +43,6 @@ export function describedApi() {
     baseUrl: 'https://localhost:3000',
     vendorHost: 'auth0.com',
     features: FEATURES,
-    limits: LIMITS,
   });
 }
 
@@ -113,7 +112,7 @@ function eventsTable(): string {
   const rows = Object.entries(EVENTS).sort(([a], [b]) => (a < b ? -1 : 1));
   return table(
     ['type', 'meaning'],
-    rows.map(([type, meaning]) => [`\`${type}\``, meaning]),
+    rows.map(([code, { meaning }]) => [`\`${code}\``, meaning]),
   );
 }
 

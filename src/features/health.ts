@@ -1,9 +1,8 @@
-// What every server has: the probes, the limit of routes that declare none, and the error page.
+// What every server has: the probes and the error page.
 import type { Context } from 'koa';
 import type { Logger } from 'pino';
 import { feature } from '../engine/provider/feature.ts';
 import { oauthShape } from '../http/errors.ts';
-import type { Limits } from '../records/limits.ts';
 import type { Store } from '../store/contract.ts';
 
 interface HealthDependencies {
@@ -11,19 +10,10 @@ interface HealthDependencies {
   log: Logger;
 }
 
-const limits = {
-  other: { capacity: 600, perMinute: 3000, per: 'address', where: 'every other path, also unknown ones' },
-} satisfies Limits;
-
-declare module '../records/limits.ts' {
-  interface LimitNames extends Record<keyof typeof limits, Bucket> {}
-}
-
 const probe = { limit: 'unlimited', cors: 'none', errors: oauthShape } as const;
 
 export const health = feature<HealthDependencies>({
   name: 'health',
-  limits,
   pages: ['error'],
   routes: {
     'GET|HEAD /healthz': { ...probe, summary: 'Whether the process is alive', handle: answerAlive },

@@ -15,6 +15,7 @@ import {
   serverBusy,
   toAuthError,
 } from './errors.ts';
+import { httpLimits, type Limit } from './limits.ts';
 
 interface RouterDependencies {
   log: Logger;
@@ -22,12 +23,10 @@ interface RouterDependencies {
   isApplicationOrigin(origin: string): Promise<boolean>;
   /** Writes an error as a page. */
   errorPage: ErrorShape;
-  /** Reports whether a limit with this name exists. */
-  isLimit(name: string): boolean;
   /** Runs before anything else is done for a request. @throws AuthError when the request is refused. */
   guard(ctx: Context, path: string | undefined): 'answered' | undefined | Promise<'answered' | undefined>;
   /** Counts the request against a limit. @throws AuthError 429 */
-  takeLimit(ctx: Context, name: string): Promise<void>;
+  takeLimit(ctx: Context, limit: Limit): Promise<void>;
   /** Returns the middleware that leaves the parsed body at `ctx.request.body`. */
   readBody(rules: BodyRules): Middleware;
   /** Parts of the tree of paths whose errors have one shape, even for unknown paths. */
@@ -61,12 +60,6 @@ const noop = async () => undefined;
  * @throws Error for declarations that contradict one another.
  */
 export function createRouter(routes: readonly Route[], deps: RouterDependencies): Middleware {
-  for (const { path, limit, furtherLimits = [] } of routes) {
-    for (const name of [limit, ...furtherLimits]) {
-      if (name !== 'unlimited' && !deps.isLimit(name))
-        throw new Error(`${path} has a limit that does not exist: ${name}`);
-    }
-  }
   const readerOf = bodyReaders(deps.readBody);
   const tree = routeTree(routes.map((route) => ({ ...route, read: readerOf(route.bodies ?? {}) })));
   const rules: Record<Route['cors'], Middleware> = {
@@ -117,7 +110,7 @@ async function respond(
     }
     const guarded = deps.guard(ctx, first?.path);
     if (guarded !== undefined && (await guarded) === 'answered') return;
-    const { limit } = route ?? first ?? area ?? { limit: 'other' };
+    const { limit } = route ?? first ?? area ?? { limit: httpLimits.other };
     if (limit !== 'unlimited') await deps.takeLimit(ctx, limit);
     if (found === undefined) throw new AuthError(404, 'not_found', 'There is nothing here.');
     if (route === undefined) {
@@ -129,7 +122,7 @@ async function respond(
     ctx.params = found.params;
     const admitted = await receive(route, ctx);
     if (admitted === 'answered') return;
-    for (const name of route.furtherLimits ?? []) await deps.takeLimit(ctx, name);
+    for (const further of route.furtherLimits ?? []) await deps.takeLimit(ctx, further);
     const body = route.body && checkBody(ctx, route.body, route.errors);
     const handle = () => route.handle(ctx, { admitted, body });
     await (limit === 'unlimited' ? handle() : deps.work(handle));
@@ -454,11 +447,11 @@ export type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 /** The rules of a route. */
 interface RouteRules {
   /** The bucket, per address, that a request takes from before its body is read; `unlimited` for none. */
-  limit: string;
+  limit: Limit | 'unlimited';
   /**
    * Further buckets, per address, that are taken from after the body was read, and only by requests that are handled.
    */
-  furtherLimits?: readonly string[];
+  furtherLimits?: readonly Limit[];
   /** Which other origins' scripts may call the route; the same for every method of a path. */
   cors: 'none' | 'applications' | 'any';
   /** Writes its errors; `page` for the error page. */
@@ -573,7 +566,7 @@ export function parseRouteKey(key: string): Pick<Route, 'methods' | 'path'> {
 }
 
 /** The rules that all pages for people share. */
-export const PAGE = { limit: 'hosted', cors: 'none', errors: 'page' } as const;
+export const PAGE = { limit: httpLimits.hosted, cors: 'none', errors: 'page' } as const;
 
 /** A part of the tree of paths with common rules for unknown paths. */
 export interface Area extends Pick<RouteRules, 'limit' | 'errors'> {

@@ -1,11 +1,9 @@
 // What each part of the server declares about itself: its limits, log events, collections and pages, so that no central
 // table has to list them.
 // docs/decisions/code-tests.md#what-a-part-declares-is-a-plain-value-and-the-lists-are-made-of-those-values
+import type { Limits } from '../http/limits.ts';
 import type { CollectionName } from './collections.ts';
-import type { Limits } from './limits.ts';
-
-/** The description of each event type, a sentence. */
-export type EventMeanings = Readonly<Record<string, string>>;
+import type { EventTypes } from './log-events.ts';
 
 /** The declarations of one part. They are collected in src/server/features.ts. */
 export interface Declaration {
@@ -13,7 +11,7 @@ export interface Declaration {
   name: string;
   limits?: Limits;
   /** The log events that it writes; an event of several parts is declared by the lowest one. */
-  events?: EventMeanings;
+  events?: EventTypes;
   /** The collections that it owns. */
   collections?: readonly CollectionName[];
   /** The templates of its pages, below `views/pages`. */

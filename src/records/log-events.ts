@@ -2,14 +2,45 @@
 import type { Stored } from './record.ts';
 
 /**
- * The types of events. Each declaration adds its types here (`declare module`), so that the compiler accepts no
- * other.
+ * How many events of a type strangers can have recorded (src/capabilities/protection/event-budget.ts): `attempts` for what
+ * attack protection limits as well, `rejections` for requests that are refused at once, and `unbounded` where only
+ * authorized callers cause them.
  */
-// biome-ignore lint/suspicious/noEmptyInterface: its members are where they are declared
-export interface EventTypes {}
+export type EventBounds = 'attempts' | 'rejections' | 'unbounded';
 
-/** The type code of an event, as at the hosted service. */
-export type EventType = keyof EventTypes;
+interface EventDeclaration {
+  /** A sentence. */
+  readonly meaning: string;
+  readonly bounds: EventBounds;
+}
+
+declare const declared: unique symbol;
+
+/** A declared type of events. Only {@link eventTypesOf} makes one, so that a type that nobody declares does not compile. */
+export interface EventType extends EventDeclaration {
+  /** As at the hosted service. */
+  readonly code: string;
+  readonly [declared]: true;
+}
+
+/** Types of events, by their codes. */
+export type EventTypes = Readonly<Record<string, EventType>>;
+
+/**
+ * Declares types of events by their codes: each with its meaning, and with its bounds where they are not `attempts`. Whoever
+ * declares them lists them among the `events` of their part (declaration.ts), so that the documents and the console know them.
+ */
+export function eventTypesOf<C extends string>(
+  declarations: Readonly<Record<C, string | EventDeclaration>>,
+): Readonly<Record<C, EventType>> {
+  return Object.fromEntries(
+    Object.entries<string | EventDeclaration>(declarations).map(([code, declaration]) => {
+      const stated = typeof declaration === 'string' ? { meaning: declaration } : declaration;
+      return [code, { bounds: 'attempts', ...stated, code }];
+    }),
+    // The compiler knows neither the names of entries nor the mark, which exists for it alone.
+  ) as unknown as Record<C, EventType>;
+}
 
 /** A log event. `type` is the hosted service's code, such as `s`, `f`, `ss`. It never contains a secret. */
 export interface LogEventRecord extends Stored {

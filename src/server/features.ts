@@ -4,6 +4,7 @@
 import { actions } from '../capabilities/actions/declaration.ts';
 import { delivery } from '../capabilities/delivery/declaration.ts';
 import { protection } from '../capabilities/protection/declaration.ts';
+import { samlMessages } from '../capabilities/saml-messages/declaration.ts';
 import { STANDARD_GRANTS } from '../engine/base/parameter-schemas.ts';
 import type { Feature } from '../engine/provider/feature.ts';
 import { engine } from '../engine/provider/routes.ts';
@@ -30,9 +31,10 @@ import { management } from '../features/management/feature.ts';
 import { isPublic, metricsFeature } from '../features/metrics/serve.ts';
 import type { MetricsSettings } from '../features/metrics/settings.ts';
 import { saml } from '../features/saml/feature.ts';
+import { httpLimits, type Limit, type Limits } from '../http/limits.ts';
 import { parameterNames } from '../http/parameter-schemas.ts';
-import type { Declaration, EventMeanings } from '../records/declaration.ts';
-import type { Limits } from '../records/limits.ts';
+import type { Declaration } from '../records/declaration.ts';
+import type { EventTypes } from '../records/log-events.ts';
 import type { Settings } from '../settings/index.ts';
 import { tenant } from '../tenant/declaration.ts';
 import { users } from '../users/declaration.ts';
@@ -87,6 +89,8 @@ export const DECLARATIONS: readonly Declaration[] = [
   users,
   tenant,
   actions,
+  samlMessages,
+  { name: 'http', limits: httpLimits },
 ];
 
 /** The parameters that the endpoints of OAuth, OpenID Connect, logins and SAML understand. */
@@ -101,20 +105,25 @@ export const OWN_PARAMETERS: ReadonlySet<string> = new Set([
 ]);
 
 /** All limits, by name. */
-export const LIMITS: Limits = collected('limits');
+export const LIMITS: Limits = collected(DECLARATIONS, 'limits');
 
 /** The limits of routes. Each process counts them without waiting for the store (src/capabilities/protection/rate-limit.ts). */
-export const ROUTE_LIMITS: ReadonlySet<string> = new Set([
-  ...FEATURES.flatMap(({ routes }) => Object.values(routes).map(({ limit }) => limit)),
-  ...Object.keys(LIMITS).filter((name) => LIMITS[name]?.ofRoute === true),
+export const ROUTE_LIMITS: ReadonlySet<Limit> = new Set([
+  ...FEATURES.flatMap(({ routes }) => Object.values(routes).map(({ limit }) => limit)).filter(
+    (limit) => limit !== 'unlimited',
+  ),
+  ...Object.values(LIMITS).filter(({ ofRoute }) => ofRoute === true),
 ]);
 
-/** All log events, by type. */
-export const EVENTS: EventMeanings = collected('events');
+/** All types of log events, by code. */
+export const EVENTS: EventTypes = collected(DECLARATIONS, 'events');
 
-/** Joins what all parts declare under a key. @throws Error when two parts declare the same name. */
-function collected<K extends 'limits' | 'events'>(key: K): NonNullable<Declaration[K]> {
-  const all = DECLARATIONS.flatMap((one) => Object.entries(one[key] ?? {}));
+/** Joins what parts declare under a key. @throws Error when two of them declare the same name. */
+export function collected<K extends 'limits' | 'events'>(
+  declarations: readonly Pick<Declaration, K>[],
+  key: K,
+): NonNullable<Declaration[K]> {
+  const all = declarations.flatMap((one) => Object.entries(one[key] ?? {}));
   for (const [index, [name]] of all.entries()) {
     if (all.findIndex(([other]) => other === name) !== index) throw new Error(`${name} is declared twice`);
   }
@@ -126,9 +135,8 @@ export function declaredBy({ metrics }: Pick<Settings, 'metrics'>): Declared {
   return {
     features: servedFeatures(metrics),
     builtIns: FEATURES.flatMap(({ builtIns = [] }) => builtIns),
-    limits: LIMITS,
     routeLimits: ROUTE_LIMITS,
-    events: EVENTS,
+    eventTypes: EVENTS,
     endpointParameters: OWN_PARAMETERS,
   };
 }

@@ -12,6 +12,7 @@ import { createExecutions } from '../capabilities/actions/executions.ts';
 import { phoneActions } from '../capabilities/actions/phone-message.ts';
 import { registrationActions } from '../capabilities/actions/registration.ts';
 import { type ActionTest, tryAction } from '../capabilities/actions/try-action.ts';
+import { deliveryEvents, deliveryLimits } from '../capabilities/delivery/declaration.ts';
 import { createMessages } from '../capabilities/delivery/deliver.ts';
 import { createDeliveries } from '../capabilities/delivery/deliveries.ts';
 import { limitedSms } from '../capabilities/delivery/limited-sms.ts';
@@ -26,6 +27,7 @@ import type { Attempt } from '../capabilities/protection/attempt.ts';
 import { createAttempts } from '../capabilities/protection/attempts.ts';
 import { createKnownCallers } from '../capabilities/protection/callers.ts';
 import { createChallenges } from '../capabilities/protection/challenges.ts';
+import { protectionEvents } from '../capabilities/protection/declaration.ts';
 import { createEventBudget } from '../capabilities/protection/event-budget.ts';
 import { limitLogins } from '../capabilities/protection/limit-login.ts';
 import { createLoginTickets } from '../capabilities/protection/login-tickets.ts';
@@ -65,6 +67,7 @@ import { askToVerify } from '../features/connections/database/verification-link.
 import { customExchange } from '../features/connections/exchange/custom.ts';
 import { lazyDirectories } from '../features/connections/ldap/lazy.ts';
 import { openIdProviders } from '../features/connections/oidc/providers.ts';
+import { passwordlessLimits } from '../features/connections/passwordless/declaration.ts';
 import { providerChecks } from '../features/connections/provider-checks.ts';
 import { connectionFault, hasRealm } from '../features/connections/resolve.ts';
 import { scriptRunner } from '../features/connections/run-script.ts';
@@ -100,10 +103,10 @@ import { identityProvider } from '../features/saml/identity-provider.ts';
 import { createCsrf } from '../http/csrf.ts';
 import { createDns } from '../http/dns.ts';
 import { AuthError } from '../http/errors.ts';
+import type { Limit } from '../http/limits.ts';
 import { createOutbound, type Outbound, outboundRules, tracedOutbound } from '../http/outbound.ts';
 import { MFA_POLICY } from '../records/authentication-classes.ts';
-import type { EventMeanings } from '../records/declaration.ts';
-import type { Limits } from '../records/limits.ts';
+import type { EventTypes } from '../records/log-events.ts';
 import { createBackground } from '../runtime/background.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { correlation } from '../runtime/requester.ts';
@@ -156,9 +159,8 @@ export interface TenantDependencies {
 export interface Declared {
   features: readonly Feature[];
   builtIns: readonly NonNullable<Feature['builtIns']>[];
-  limits: Limits;
-  routeLimits: ReadonlySet<string>;
-  events: EventMeanings;
+  routeLimits: ReadonlySet<Limit>;
+  eventTypes: EventTypes;
   /** The parameters that authorization requests may have of our own. */
   endpointParameters: ReadonlySet<string>;
 }
@@ -193,7 +195,7 @@ export type Parts = Awaited<ReturnType<typeof createParts>>;
 /** Returns what the tenant is given, by the names that features know it by. */
 function givenParts(
   { settings, store, administrators, log, clock, wallClock, random, metrics }: TenantDependencies,
-  { features, limits, events: meanings, endpointParameters }: Declared,
+  { features, eventTypes, endpointParameters }: Declared,
   ending: AbortSignal,
 ) {
   const { baseUrl, issuer } = settings;
@@ -217,9 +219,7 @@ function givenParts(
     metricsSettings: settings.metrics,
     version: VERSION,
     features,
-    limits,
-    /** The description of each log event. */
-    meanings,
+    eventTypes,
     endpointParameters,
     acrValues: ACR_VALUES,
     signedOutPage: `${baseUrl}${SIGNED_OUT_PATH}`,
@@ -243,7 +243,6 @@ async function groundParts(deps: TenantDependencies, declared: Declared, given: 
     random,
     log,
     budget: createEventBudget(clock),
-    types: new Set(Object.keys(declared.events)),
     measure: metrics && measureEvents(metrics.measures, config),
     transaction: correlation.id,
     retentionDays: () => retentionDays(config),
@@ -266,7 +265,6 @@ async function groundParts(deps: TenantDependencies, declared: Declared, given: 
       config,
       clock,
       measures: metrics?.measures,
-      limits: declared.limits,
       routeLimits: declared.routeLimits,
     }),
     leases: createLeases({ store, clock, random }),
@@ -406,7 +404,11 @@ type TenantCode = ReturnType<typeof tenantCode>;
 const tenantTemplates = (log: Logger, events: Pick<Events, 'record'>): ReportingLiquid =>
   reportingLiquid(createTenantLiquid(), ({ name, fault }) => {
     log.warn({ template: name, fault }, 'a template failed: ours is used');
-    events.record({ type: 'template_failed', description: `${name}: ${fault}`, details: { template: name } });
+    events.record({
+      type: deliveryEvents.template_failed,
+      description: `${name}: ${fault}`,
+      details: { template: name },
+    });
   });
 
 /** Makes the pages, and everything that sends: e-mail, SMS, and the queue of deliveries that features use for the rest. */
@@ -431,8 +433,8 @@ function sendingParts(deps: TenantDependencies, parts: Ground & TenantCode & { u
   const delivering = { actions: parts.actions, wallClock };
   const email = emailActions(delivering, transports.email, isMailCustom);
   const sms = limitedSms(phoneActions(delivering, transports.sms, hasSmsProvider), {
-    take: (number) => rateLimits.spend('smsDestination', number),
-    giveBack: (number) => rateLimits.giveBack('smsDestination', number),
+    take: (number) => rateLimits.spend(deliveryLimits.smsDestination, number),
+    giveBack: (number) => rateLimits.giveBack(deliveryLimits.smsDestination, number),
   });
   const templates = createTemplates({
     directory: VIEWS,
@@ -506,7 +508,7 @@ function protectingParts(deps: TenantDependencies, parts: Ground & TenantCode & 
 function recordThrottling(events: Events) {
   return ({ connection, identifier, ip }: Attempt) =>
     events.record({
-      type: 'limit_mu',
+      type: protectionEvents.limit_mu,
       ip,
       // An attempt that belongs to no account has neither.
       ...(connection !== '' && { connection, user_name: identifier }),
@@ -540,7 +542,7 @@ function factorParts(
     streams: createStreams(),
     /** Counts a message to a destination. @throws AuthError 429 when there were too many. */
     limitDestination: async (destination: string): Promise<void> => {
-      if (await rateLimits.spend('passwordlessDestination', destination)) return;
+      if (await rateLimits.spend(passwordlessLimits.passwordlessDestination, destination)) return;
       throw new AuthError(429, 'too_many_requests', 'Too many messages to this address. Try again later.');
     },
   };

@@ -10,9 +10,8 @@ import type { ErrorShape } from '../http/errors.ts';
 import { tenantHostOf } from '../http/request-target.ts';
 import { createRouter, limitLongBodies, parseRouteKey, type Route } from '../http/router.ts';
 import { CONSOLE_CLIENT } from '../records/administrators.ts';
-import type { LimitName } from '../records/limits.ts';
 import type { Capabilities } from './capabilities.ts';
-import { FEATURES, LIMITS } from './features.ts';
+import { FEATURES } from './features.ts';
 
 // docs/decisions/requests.md#bodies-are-small-and-plain
 /** Largest request body, bytes. Bodies of the endpoints are small; the engine itself accepts at most 56 KiB. */
@@ -77,11 +76,9 @@ export function routing(routes: readonly Route[], capabilities: Capabilities) {
       log,
       isApplicationOrigin: config.isApplicationOrigin,
       errorPage: errorPageOf(capabilities),
-      isLimit: (name) => Object.hasOwn(LIMITS, name),
       // An administrator who has locked out themselves by a list can still log in to the console to correct it.
       guard: (ctx, path) => (isForOperators(path) ? undefined : askLists(ctx)),
-      // The router has checked at the start that the limit exists.
-      takeLimit: (ctx, name) => rateLimits.takeFrom(ctx, name as LimitName),
+      takeLimit: (ctx, limit) => rateLimits.takeFrom(ctx, limit),
       readBody: (rules) => {
         const read = bodyReader({ maxBytes: MAX_BODY_BYTES, ...rules });
         return rules.isShared === true ? limited(read) : read;

@@ -45,15 +45,13 @@ interface EventsDependencies {
   random: Random;
   log: Logger;
   budget: EventBudget;
-  /** The declared types. Others are not recorded. */
-  types: ReadonlySet<string>;
   /** How many days an event is kept that is recorded now; {@link RETENTION_DAYS} by default. */
   retentionDays?: () => number;
   // docs/decisions/operating.md#log-events-have-a-transaction
   /** Returns the id of the current transaction. */
   transaction?: () => string | undefined;
   /** Called for each event, recorded or not. */
-  measure?: ((type: string, connection: string | undefined) => void) | undefined;
+  measure?: ((code: string, connection: string | undefined) => void) | undefined;
 }
 
 /** Returns the event log of a tenant. */
@@ -63,7 +61,6 @@ export function createEvents({
   random,
   log,
   budget,
-  types,
   measure,
   transaction: transactionNow = () => undefined,
   retentionDays = () => RETENTION_DAYS,
@@ -72,16 +69,14 @@ export function createEvents({
   const listeners: (() => void)[] = [];
   return {
     record: (event) => {
-      if (!types.has(event.type)) {
-        log.error({ event: event.type }, 'an event that nobody declares was not recorded');
-        return;
-      }
-      measure?.(event.type, event.connection);
+      const { code: type } = event.type;
+      measure?.(type, event.connection);
       const { isRecorded, omitted } = budget(event);
       if (!isRecorded) return;
       const transaction = transactionNow();
       const record: LogEventRecord = {
         ...event,
+        type,
         ...(transaction !== undefined && { transaction }),
         ...(omitted === 0 ? {} : { details: { ...event.details, left_out: omitted } }),
         // Ids sort by time, and so do lists of events.

@@ -1,8 +1,10 @@
 // Tells the operator when users turn out to be identified by a name: where a connection's options do not say it, only a
 // login shows what the provider or script sends. This wraps the `users` that all features get, so that no way in bypasses it.
 import { lookupEmail } from '../records/email.ts';
+import type { EventType } from '../records/log-events.ts';
 import { reassignedText } from '../records/user-identifiers.ts';
 import type { ExpectedConnection } from './connection-check.ts';
+import { userEvents } from './declaration.ts';
 import type { Users } from './users.ts';
 
 /** A user as an identity provider or custom database names them. */
@@ -14,7 +16,7 @@ interface NamedUser extends ExpectedConnection {
 }
 
 interface NoticeDependencies {
-  record(event: { type: 'identifier_reassignable'; connection: string; description: string }): void;
+  record(event: { type: EventType; connection: string; description: string }): void;
 }
 
 /** Members of a profile that people choose, get and lose. */
@@ -33,7 +35,7 @@ export function withIdentifierNotices<U extends Users>(users: U, { record }: Not
     if (is === undefined) return;
     told.add(connectionId);
     record({
-      type: 'identifier_reassignable',
+      type: userEvents.identifier_reassignable,
       connection,
       description: reassignedText({ name: connection, is, instead: INSTEAD }),
     });

@@ -1,5 +1,6 @@
 // The log of the console in a real browser, while events are recorded.
 import { expect } from 'chai';
+import { databaseEvents } from '../../src/features/connections/database/declaration.ts';
 import { launchBrowser, type TestBrowser } from '../support/browser.ts';
 import { openConsolePage, startConsole } from '../support/console.ts';
 import type { TestServer } from '../support/server.ts';
@@ -29,7 +30,7 @@ describe('the log of the console, in a browser', () => {
     await page.getByText('No event matches this filter.').waitFor();
     await page.getByRole('button', { name: 'Follow' }).click();
     server.tenant.events.record({
-      type: 'fu',
+      type: databaseEvents.fu,
       user_name: '<img src=x onerror=alert(1)>',
       description: 'Wrong email or password.',
     });

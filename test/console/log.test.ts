@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { describeEvent } from '../../src/features/console/log/describe-event.ts';
 import type { LogEventRecord } from '../../src/records/log-events.ts';
+import { eventTypesOf } from '../../src/records/log-events.ts';
 import { EVENTS } from '../../src/server/features.ts';
 import { eventIdAt } from '../../src/tenant/events.ts';
 import { createAgent } from '../support/agent.ts';
@@ -74,9 +75,8 @@ describe('the log of the console', () => {
   it('describes an event without a message by its declaration', () => {
     const locale = { text: () => '', has: () => false };
     const event = { type: 'new_type', log_id: '1', date: '' };
-    expect(describeEvent(event, locale, { new_type: 'Something new happened.' })).to.equal(
-      'Something new happened.',
-    );
+    const declared = eventTypesOf({ new_type: 'Something new happened.' });
+    expect(describeEvent(event, locale, declared)).to.equal('Something new happened.');
     expect(describeEvent(event, locale, {})).to.equal('new_type');
   });
 

@@ -17,7 +17,6 @@ import { oauthShape, toAuthError } from '../../src/http/errors.ts';
 import { createLog } from '../../src/runtime/log.ts';
 import { correlation } from '../../src/runtime/requester.ts';
 import { systemRandom } from '../../src/runtime/secrets.ts';
-import { EVENTS } from '../../src/server/features.ts';
 import { openConfig } from '../../src/tenant/config.ts';
 import { createEvents } from '../../src/tenant/events.ts';
 import { NO_CERTIFICATES, NO_DELEGATED_LOGINS, NO_SECOND_FACTOR } from '../support/engine-stubs.ts';
@@ -75,7 +74,6 @@ describe('client authentication at our own endpoints', () => {
         clock: Date.now,
         random: systemRandom,
         log,
-        types: new Set(Object.keys(EVENTS)),
         budget: createEventBudget(Date.now),
       }),
       ...NO_SECOND_FACTOR,

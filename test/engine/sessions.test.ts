@@ -16,7 +16,6 @@ import type { Sessions } from '../../src/engine/session/sessions.ts';
 import { createLog } from '../../src/runtime/log.ts';
 import { correlation } from '../../src/runtime/requester.ts';
 import { systemRandom } from '../../src/runtime/secrets.ts';
-import { EVENTS } from '../../src/server/features.ts';
 import { openConfig } from '../../src/tenant/config.ts';
 import { createEvents } from '../../src/tenant/events.ts';
 import { isLoggedIn, logInAtTwo, logoutTenant, moreTokens, stored } from '../logout/support.ts';
@@ -77,7 +76,6 @@ describe('the sessions of a user', () => {
         clock: Date.now,
         random: systemRandom,
         log,
-        types: new Set(Object.keys(EVENTS)),
         budget: createEventBudget(Date.now),
       }),
       errorPage: async () => {},

@@ -8,12 +8,18 @@ import Koa from 'koa';
 import { z } from 'zod';
 import { readBody } from '../../src/http/body.ts';
 import { AuthError, oauthShape } from '../../src/http/errors.ts';
+import { httpLimits, limitsOf } from '../../src/http/limits.ts';
 import { bindRoutes, createRouter, type Route, route } from '../../src/http/router.ts';
 import { createLog } from '../../src/runtime/log.ts';
 import { tenant } from '../support/flows.ts';
 import { startServer } from '../support/server.ts';
 
-const common = { limit: 'other', cors: 'none', errors: oauthShape } as const;
+const limits = limitsOf({
+  token: { capacity: 1, perMinute: 1, per: 'address', where: '/t' },
+  people: { capacity: 1, perMinute: 1, per: 'address', where: '/people' },
+  all: { capacity: 1, perMinute: 1, per: 'address', where: '/people' },
+});
+const common = { limit: httpLimits.other, cors: 'none', errors: oauthShape } as const;
 
 describe('the router', () => {
   const servers: http.Server[] = [];
@@ -39,8 +45,7 @@ describe('the router', () => {
           ctx.body = `<p>${error.error}`;
         },
         guard: () => undefined,
-        isLimit: (name) => name !== 'forgotten',
-        takeLimit: async (ctx, name) => ctx.append('X-Limit', name),
+        takeLimit: async (ctx, { name }) => ctx.append('X-Limit', name),
         readBody: () => readBody(1_000),
         maxConcurrent,
       }),
@@ -87,7 +92,7 @@ describe('the router', () => {
 
   it("takes from the path's limit before it checks the method, and from the common limit for an unknown path", async () => {
     const ask = await served([
-      { ...common, limit: 'token', methods: ['POST'], path: '/t', handle: echo('t') },
+      { ...common, limit: limits.token, methods: ['POST'], path: '/t', handle: echo('t') },
       { ...common, limit: 'unlimited', methods: ['GET'], path: '/free', handle: echo('free') },
     ]);
     for (const [path, method, status, limit] of [
@@ -136,18 +141,11 @@ describe('the router', () => {
         })),
         {
           maxConcurrent: 1,
-          isLimit: (name: string) => name !== 'forgotten',
           readBody: () => echo(''),
         } as never,
       );
     expect(both({}, {})).to.throw('GET /a is declared twice');
     expect(both({}, { methods: ['POST'], cors: 'any' })).to.throw('/a has two rules for other origins');
-    expect(both({}, { path: '/b', limit: 'forgotten' })).to.throw(
-      '/b has a limit that does not exist: forgotten',
-    );
-    expect(both({}, { path: '/b', furtherLimits: ['forgotten'] })).to.throw(
-      '/b has a limit that does not exist: forgotten',
-    );
     expect(() => bindRoutes({ 'BREW /a': { ...common, handle: echo('a') } } as never, {})).to.throw(
       'BREW /a is no method and path',
     );
@@ -161,8 +159,8 @@ describe('the router', () => {
         {
           'POST /people': route({
             ...common,
-            limit: 'people',
-            furtherLimits: ['all'],
+            limit: limits.people,
+            furtherLimits: [limits.all],
             body,
             handle: (_deps, ctx, { body: { name } }) => {
               ctx.body = { name };
@@ -359,7 +357,7 @@ describe('the router', () => {
     const server = await startServer({ tenant });
     const declared = server.tenant.routes.map((route) => ({
       ...route,
-      limit: 'other',
+      limit: httpLimits.other,
       body: undefined,
       handle: echo(`${route.methods.join('|')} ${route.path}`),
     }));

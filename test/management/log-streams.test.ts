@@ -17,6 +17,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ManagementClient } from 'auth0';
 import { expect } from 'chai';
+import { databaseEvents } from '../../src/features/connections/database/declaration.ts';
 import { eventIdAt } from '../../src/tenant/events.ts';
 import type { TestServer } from '../support/server.ts';
 import { until } from '../support/wait-until.ts';
@@ -138,7 +139,7 @@ describe('log streams', () => {
       200,
     );
     server.tenant.events.record({
-      type: 'fu',
+      type: databaseEvents.fu,
       user_name: 'grace',
       details: { profile: { given_name: 'Grace', family_name: 'Hopper', roles: ['admiral'] } },
     });
@@ -151,8 +152,16 @@ describe('log streams', () => {
     const hashed = { log_fields: ['email'], method: 'hash', algorithm: 'xxhash' };
     await stream({}, { pii_config: hashed });
     const users = () => eventsOf().flatMap(({ data }) => (data as { user_name?: string }).user_name ?? []);
-    server.tenant.events.record({ type: 'fu', user_name: 'nobody@example.test', ip: '192.0.2.1' });
-    server.tenant.events.record({ type: 'fu', user_name: ' Nobody@Example.test', ip: '192.0.2.2' });
+    server.tenant.events.record({
+      type: databaseEvents.fu,
+      user_name: 'nobody@example.test',
+      ip: '192.0.2.1',
+    });
+    server.tenant.events.record({
+      type: databaseEvents.fu,
+      user_name: ' Nobody@Example.test',
+      ip: '192.0.2.2',
+    });
     await receiver.until(() => users().length >= 2);
     expect(new Set(users()).size).to.equal(1);
     expect(users()[0]).to.match(/^[0-9a-f]{32}$/);

@@ -3,6 +3,9 @@ import { expect } from 'chai';
 import type { Context } from 'koa';
 import { addressKey, isListed } from '../../src/capabilities/protection/callers.ts';
 import { createRateLimits, unknownLimits } from '../../src/capabilities/protection/rate-limit.ts';
+import { engineLimits } from '../../src/engine/base/declaration.ts';
+import { databaseLimits } from '../../src/features/connections/database/declaration.ts';
+import { passwordlessLimits } from '../../src/features/connections/passwordless/declaration.ts';
 import { LIMITS, ROUTE_LIMITS } from '../../src/server/features.ts';
 import { openConfig } from '../../src/tenant/config.ts';
 import { readTenant, TenantFault } from '../../src/tenant/load.ts';
@@ -222,7 +225,6 @@ describe('the counters of limits', () => {
           store: server.store,
           config,
           clock: () => now,
-          limits: LIMITS,
           routeLimits: ROUTE_LIMITS,
         });
         const headers = new Headers();
@@ -232,7 +234,7 @@ describe('the counters of limits', () => {
           response: { get: () => '' },
         } as unknown as Context;
         const address = (i: number) => `10.${(i >> 16) & 255}.${(i >> 8) & 255}.${i & 255}`;
-        await limits.take(ctx, 'passwordlessDestination', 'a victim');
+        await limits.take(ctx, passwordlessLimits.passwordlessDestination, 'a victim');
         const login = async (password: string) =>
           (
             await token(createAgent(server), {
@@ -245,20 +247,20 @@ describe('the counters of limits', () => {
           ).json().error;
         for (let i = 0; i < 10; i++) expect(await login('wrong')).to.equal('invalid_grant');
         // In the store, and in the process: the first address of the flood is evicted, a late one is not.
-        for (const [name, left] of [
-          ['changePassword', 8],
-          ['authorize', 598],
+        for (const [limit, left] of [
+          [databaseLimits.changePassword, 8],
+          [engineLimits.authorize, 598],
         ] as const) {
           const remaining = async (i: number) => {
-            await limits.take(ctx, name, address(i));
+            await limits.take(ctx, limit, address(i));
             return Number(headers.get('X-RateLimit-Remaining'));
           };
-          for (let i = 0; i < 200_000; i++) await limits.take(ctx, name, address(i));
-          expect(await remaining(199_999), name).to.equal(left);
-          expect(await remaining(0), name).to.equal(left + 1);
+          for (let i = 0; i < 200_000; i++) await limits.take(ctx, limit, address(i));
+          expect(await remaining(199_999), limit.name).to.equal(left);
+          expect(await remaining(0), limit.name).to.equal(left + 1);
         }
         expect(await server.store.collection('limits').count()).to.be.at.most(20_010);
-        await limits.take(ctx, 'passwordlessDestination', 'a victim');
+        await limits.take(ctx, passwordlessLimits.passwordlessDestination, 'a victim');
         expect(headers.get('X-RateLimit-Remaining'), 'another limit keeps its counters').to.equal('8');
         expect(await login(USER.password)).to.equal('too_many_attempts');
       } finally {

@@ -1,5 +1,6 @@
 // How long the tenant's log is kept.
 import { expect } from 'chai';
+import { engineEvents } from '../../src/engine/base/declaration.ts';
 import { callApi, startManaged } from '../management/support.ts';
 import type { TestServer } from '../support/server.ts';
 import { aMoment } from '../support/wait-until.ts';
@@ -53,7 +54,7 @@ describe('the retention of the log', () => {
         ({ user_name }) => user_name === 'kept',
       );
     await callApi(server, 'GET', '/tenants/settings');
-    server.tenant.events.record({ type: 's', user_name: 'kept' });
+    server.tenant.events.record({ type: engineEvents.s, user_name: 'kept' });
     while (!(await isThere())) await aMoment();
     server.tick(300 * DAY);
     expect(await isThere()).to.equal(true);

@@ -11,6 +11,7 @@ import type { Packages } from '../scripts/packages/packages.ts';
 import type { Scripts } from '../scripts/scripts.ts';
 import { type ActionOutcome, applyCommand, type Command, TRIGGER_METHODS } from './commands.ts';
 import { type ActionEvent, currentEvent, ruleEvent } from './current-event.ts';
+import { actionEvents } from './declaration.ts';
 import type { Execution, Executions } from './executions.ts';
 import type { RequiredFactors } from './factor-methods.ts';
 import { commonFacts } from './facts.ts';
@@ -96,7 +97,7 @@ export function createActions(deps: ActionsDependencies): Actions {
   const recordFailure = (description: string, { execution, ...about }: ActionLogFields) => {
     const setFields = Object.entries(about).filter(([, value]) => value !== undefined);
     events.record({
-      type: 'actions_execution_failed',
+      type: actionEvents.actions_execution_failed,
       description,
       ...Object.fromEntries(setFields),
       ...executionDetails(execution),

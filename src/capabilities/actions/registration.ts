@@ -8,6 +8,7 @@ import type { Config } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';
 import type { Asker } from '../../users/asker.ts';
 import type { Profile } from '../../users/create.ts';
+import { userEvents } from '../../users/declaration.ts';
 import { type Registration, RegistrationRefused } from '../../users/registration.ts';
 import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
@@ -89,7 +90,7 @@ async function outcomeOf(
 ): Promise<ActionOutcome> {
   const refuse = (description: string, userMessage?: string) => {
     const setFields = Object.entries(about).filter(([, value]) => value !== undefined);
-    events.record({ type: 'fs', ...Object.fromEntries(setFields), description });
+    events.record({ type: userEvents.fs, ...Object.fromEntries(setFields), description });
     return new RegistrationRefused(userMessage);
   };
   const outcome = await actions.run(TRIGGER_BEFORE, event, about).catch((thrown: unknown) => {

@@ -1,8 +1,9 @@
 // The limits and log events of delivery.
+import { limitsOf } from '../../http/limits.ts';
 import type { Declaration } from '../../records/declaration.ts';
-import type { Limits } from '../../records/limits.ts';
+import { eventTypesOf } from '../../records/log-events.ts';
 
-const limits = {
+export const deliveryLimits = limitsOf({
   // Higher than the limit of messages that strangers can cause (`passwordlessDestination`), so that they cannot use up
   // the owner's.
   // docs/decisions/passwordless-messages.md#messages-to-a-phone-number-are-limited-where-they-are-sent
@@ -12,9 +13,15 @@ const limits = {
     per: 'phone number',
     where: 'every SMS, for any purpose; beyond the limit none is sent, and a log event `fn` says so',
   },
-} satisfies Limits;
+  methodMail: {
+    capacity: 10,
+    perMinute: 1 / 6,
+    per: 'user',
+    where: 'mails about authentication methods that a user added or removed; beyond the limit none is sent',
+  },
+});
 
-const events = {
+export const deliveryEvents = eventTypesOf({
   cls: 'A login link or code was sent by e-mail.',
   cs: 'A login code was sent by SMS.',
   fn: 'A message could not be sent.',
@@ -25,19 +32,13 @@ const events = {
   fvr: 'A link to verify an address could not be sent.',
   gd_send_email: 'A code of a second factor was sent by e-mail.',
   gd_send_sms: 'A code of a second factor was sent by SMS.',
-};
-
-declare module '../../records/limits.ts' {
-  interface LimitNames extends Record<keyof typeof limits, Bucket> {}
-}
-
-declare module '../../records/log-events.ts' {
-  interface EventTypes extends Record<keyof typeof events, string> {}
-}
+  account_linked: 'Another account, which the description names, became an identity of the user.',
+  account_absorbed: 'An account became an identity of another user, whom the description names.',
+});
 
 export const delivery: Declaration = {
   name: 'delivery',
-  limits,
-  events,
+  limits: deliveryLimits,
+  events: deliveryEvents,
   collections: ['deliveries', 'leases'],
 };

@@ -8,6 +8,7 @@ import type { Store } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';
 import type { Users } from '../../users/users.ts';
+import { deliveryEvents } from './declaration.ts';
 import type { Deliveries, PreparedDelivery } from './deliveries.ts';
 import { type DeliveryKind, TooManyDeliveries } from './delivery-kind.ts';
 import {
@@ -146,16 +147,19 @@ function asDeliveryError(error: unknown): DeliveryError {
 
 /** The hosted service's type codes for messages that were sent. Messages without one are only in the process's log. */
 const SENT_EVENTS: Partial<Record<MessageKind, EventType>> = {
-  passwordless_email: 'cls',
-  passwordless_sms: 'cs',
-  verify_email: 'svr',
-  reset_email: 'scpr',
-  mfa_oob_code: 'gd_send_email',
-  mfa_sms: 'gd_send_sms',
+  passwordless_email: deliveryEvents.cls,
+  passwordless_sms: deliveryEvents.cs,
+  verify_email: deliveryEvents.svr,
+  reset_email: deliveryEvents.scpr,
+  mfa_oob_code: deliveryEvents.gd_send_email,
+  mfa_sms: deliveryEvents.gd_send_sms,
 };
 
 /** Further events for messages that could not be sent, beside `fn`, which all of them have. */
-const FAILED_EVENTS: Partial<Record<MessageKind, EventType>> = { verify_email: 'fvr', reset_email: 'fcpr' };
+const FAILED_EVENTS: Partial<Record<MessageKind, EventType>> = {
+  verify_email: deliveryEvents.fvr,
+  reset_email: deliveryEvents.fcpr,
+};
 
 /** Records the outcome of a message, never its content. */
 function recordOutcome(
@@ -165,7 +169,7 @@ function recordOutcome(
 ): void {
   const { kind, application, connection, user, to, ip } = content;
   measures?.message(kind, isSms(kind) ? 'sms' : 'email', error === undefined ? 'sent' : 'failed');
-  const types = error === undefined ? [SENT_EVENTS[kind]] : [FAILED_EVENTS[kind], 'fn' as const];
+  const types = error === undefined ? [SENT_EVENTS[kind]] : [FAILED_EVENTS[kind], deliveryEvents.fn];
   for (const type of types) {
     if (type === undefined) continue;
     events.record({

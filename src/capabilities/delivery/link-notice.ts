@@ -4,6 +4,7 @@ import type { Languages } from '../../http/languages.ts';
 import type { Events } from '../../tenant/events.ts';
 import type { LinkedUsers } from '../../users/linking.ts';
 import type { User } from '../../users/user.ts';
+import { deliveryEvents } from './declaration.ts';
 import type { AccountChange, Messages } from './messages.ts';
 
 interface NoticeDependencies {
@@ -27,8 +28,8 @@ export function recordLink(
   { clientId, ip, connection }: Omit<LinkRequest, 'languages'>,
 ): void {
   const facts = { client_id: clientId, ip, connection };
-  events.record({ ...facts, type: 'account_linked', user_id: stays.id, description: goes.id });
-  events.record({ ...facts, type: 'account_absorbed', user_id: goes.id, description: stays.id });
+  events.record({ ...facts, type: deliveryEvents.account_linked, user_id: stays.id, description: goes.id });
+  events.record({ ...facts, type: deliveryEvents.account_absorbed, user_id: goes.id, description: stays.id });
 }
 
 /** Records a link that users made, and mails both. */

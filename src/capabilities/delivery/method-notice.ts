@@ -1,11 +1,13 @@
 // The message to a user about a change of their credentials, so that a change that somebody else made does not go
 // unnoticed.
+import type { Limit } from '../../http/limits.ts';
 import type { User } from '../../users/user.ts';
+import { deliveryLimits } from './declaration.ts';
 import type { Messages, Notice } from './messages.ts';
 
 interface NotificationDependencies {
   messages: Pick<Messages, 'post'>;
-  rateLimits: { spend(limit: 'methodMail', userId: string): Promise<boolean> };
+  rateLimits: { spend(limit: Limit, userId: string): Promise<boolean> };
 }
 
 /**
@@ -18,6 +20,6 @@ export async function sendMethodNotice(
   notice: Omit<Notice, 'to'> & { user: User; method: string },
 ): Promise<void> {
   const { id, email } = notice.user;
-  if (email === undefined || !(await rateLimits.spend('methodMail', id))) return;
+  if (email === undefined || !(await rateLimits.spend(deliveryLimits.methodMail, id))) return;
   await messages.post(kind, { ...notice, to: email });
 }

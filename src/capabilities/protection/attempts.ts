@@ -1,10 +1,10 @@
 // Counts wrong passwords and codes of every kind of login (password grant, hosted page, passwordless, MFA), and
 // locks accounts.
 import { AuthError } from '../../http/errors.ts';
+import type { Bucket } from '../../http/limits.ts';
 import { CONSOLE_DIRECTORY } from '../../records/administrators.ts';
 import { lookupEmail, normalizePhone } from '../../records/email.ts';
 import type { TriesRecord } from '../../records/leases.ts';
-import type { Bucket } from '../../records/limits.ts';
 import type { AttackProtection } from '../../records/protection.ts';
 import type { FailureRecord } from '../../records/protection-state.ts';
 import type { Frozen } from '../../records/record.ts';
@@ -14,7 +14,7 @@ import { type Collection, type Store, UniqueKeyError } from '../../store/contrac
 import type { User } from '../../users/user.ts';
 import type { Attempt, AttemptsDependencies } from './attempt.ts';
 import { addressKey, type Caller, type CallerLookup, isListed } from './callers.ts';
-import { limits } from './declaration.ts';
+import { protectionLimits } from './declaration.ts';
 import { protectionOf } from './rate-limit.ts';
 
 /** An attempt that may be verified. Exactly one of its three functions must be called. */
@@ -455,8 +455,8 @@ function accountTotalCount(
   const isOff = !locks.enabled || attempt.locksAccount === false || callerKey !== undefined;
   // The second factor has its own count for each user.
   if (attempt.step !== undefined || (isOff && !isCode) || isListed(locks.allowlist, attempt.ip)) return [];
-  const name = isCode ? 'codeFailures' : 'passwordFailures';
-  const { capacity, perMinute }: Bucket = rateLimits[name] ?? limits[name];
+  const limit = isCode ? protectionLimits.codeFailures : protectionLimits.passwordFailures;
+  const { capacity, perMinute }: Bucket = rateLimits[limit.name] ?? limit;
   return [
     {
       id: accountTotalId(accountOf(attempt), attempt.proof, callerKey),

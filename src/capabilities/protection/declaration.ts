@@ -1,9 +1,11 @@
 // The limits and log events of attack protection.
+import { limitsOf } from '../../http/limits.ts';
 import type { Declaration } from '../../records/declaration.ts';
-import type { Limits } from '../../records/limits.ts';
+import { eventTypesOf } from '../../records/log-events.ts';
 
-/** Limits that count failed logins, not requests. */
-export const limits = {
+export const protectionLimits = limitsOf({
+  login: { capacity: 20, perMinute: 10, per: 'user and address', where: 'every login with a password' },
+  // These two count failed logins, not requests.
   passwordFailures: {
     capacity: 100,
     perMinute: 100 / 1440,
@@ -16,24 +18,17 @@ export const limits = {
     per: 'account: all unknown callers together, each known caller',
     where: 'wrong passwordless codes, even if brute-force protection is off',
   },
-} satisfies Limits;
+});
 
-const events = {
+export const protectionEvents = eventTypesOf({
   limit_mu: 'An address was throttled after too many failed logins, over all accounts.',
   acls_summary:
     'A network access control list applied to a request. Requests that a list allows are recorded only if it logs, too.',
-};
-
-declare module '../../records/limits.ts' {
-  interface LimitNames extends Record<keyof typeof limits, Bucket> {}
-}
-declare module '../../records/log-events.ts' {
-  interface EventTypes extends Record<keyof typeof events, string> {}
-}
+});
 
 export const protection: Declaration = {
   name: 'protection',
-  limits,
-  events,
+  limits: protectionLimits,
+  events: protectionEvents,
   collections: ['limits', 'tries', 'failures', 'knownCallers', 'challenges', 'keyChecks'],
 };

@@ -1,8 +1,8 @@
 // Limits the log events of unknown users, by address and in total, so that strangers cannot fill the store.
 // docs/decisions/sessions-logout.md#a-refused-logout-changes-nothing
 
-import type { Bucket } from '../../records/limits.ts';
-import type { EventType } from '../../records/log-events.ts';
+import type { Bucket } from '../../http/limits.ts';
+import type { EventBounds } from '../../records/log-events.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { EventBudget, TenantEvent } from '../../tenant/events.ts';
 import { addressKey } from './callers.ts';
@@ -13,19 +13,10 @@ interface Bounds {
   all: Bucket;
 }
 
-/** For rejected requests. */
-const REJECTED_REQUESTS: Bounds = {
-  address: { capacity: 10, perMinute: 0.1 },
-  all: { capacity: 100, perMinute: 1 },
+const BOUNDS: Readonly<Record<Exclude<EventBounds, 'unbounded'>, Bounds>> = {
+  rejections: { address: { capacity: 10, perMinute: 0.1 }, all: { capacity: 100, perMinute: 1 } },
+  attempts: { address: { capacity: 200, perMinute: 20 }, all: { capacity: 5_000, perMinute: 100 } },
 };
-
-/** For failed attempts, which attack protection limits as well. */
-const FAILED_ATTEMPTS: Bounds = {
-  address: { capacity: 200, perMinute: 20 },
-  all: { capacity: 5_000, perMinute: 100 },
-};
-
-const BOUNDS: Partial<Record<EventType, Bounds>> = { flo: REJECTED_REQUESTS, f: REJECTED_REQUESTS };
 
 /** How many addresses have a bucket. An evicted address still counts towards the total. */
 const MAX_ADDRESSES = 10_000;
@@ -38,18 +29,17 @@ type Levels = Map<string, Level>;
  */
 export function createEventBudget(clock: Clock): EventBudget {
   const [byAddress, total]: [Levels, Levels] = [new Map(), new Map()];
-  const omitted = new Map<EventType, number>();
+  const omitted = new Map<string, number>();
   return (event: TenantEvent) => {
-    // Neither are changes by the Management API, which only authorized callers make.
-    // docs/decisions/management-api.md#log-events-of-successful-changes-are-not-rate-limited
-    if (event.user_id !== undefined || event.type === 'sapi') return { isRecorded: true, omitted: 0 };
-    const { type, ip = '' } = event;
-    const { address, all } = BOUNDS[type] ?? FAILED_ATTEMPTS;
+    const { code, bounds } = event.type;
+    if (event.user_id !== undefined || bounds === 'unbounded') return { isRecorded: true, omitted: 0 };
+    const { ip = '' } = event;
+    const { address, all } = BOUNDS[bounds];
     const now = clock();
-    const omittedBefore = omitted.get(type) ?? 0;
+    const omittedBefore = omitted.get(code) ?? 0;
     const isRecorded =
-      take(byAddress, `${type}\n${addressKey(ip)}`, address, now) && take(total, type, all, now);
-    omitted.set(type, isRecorded ? 0 : omittedBefore + 1);
+      take(byAddress, `${code}\n${addressKey(ip)}`, address, now) && take(total, code, all, now);
+    omitted.set(code, isRecorded ? 0 : omittedBefore + 1);
     return { isRecorded, omitted: isRecorded ? omittedBefore : 0 };
   };
 }

@@ -6,6 +6,7 @@ import { tenantHostOf } from '../../http/request-target.ts';
 import type { NetworkAcl, Signals } from '../../records/network-acls.ts';
 import { type Config, derived } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';
+import { protectionEvents } from './declaration.ts';
 
 interface NetworkAclDependencies {
   config: Pick<Config, 'networkAcls'>;
@@ -79,7 +80,7 @@ function decided(
 function recordMatch(events: Pick<Events, 'record'>, { id, priority, rule, ...acl }: NetworkAcl, ip: string) {
   const { action } = rule;
   events.record({
-    type: 'acls_summary',
+    type: protectionEvents.acls_summary,
     ip,
     description: acl.description,
     details: { acls_summary: { acl_id: id, description: acl.description, priority, action } },

@@ -2,15 +2,8 @@
 // docs/decisions/passwords-protection.md#token-buckets-refill-continuously
 import type { Context } from 'koa';
 import { AuthError } from '../../http/errors.ts';
+import { type Bucket, type Limit, type Limits, NETWORK, type Times } from '../../http/limits.ts';
 import { CONSOLE_DIRECTORY } from '../../records/administrators.ts';
-import {
-  type Bucket,
-  type Limit,
-  type LimitName,
-  type Limits,
-  NETWORK,
-  type Times,
-} from '../../records/limits.ts';
 import { type AttackProtection, attackProtectionSchema } from '../../records/protection.ts';
 import type { TenantFile } from '../../records/tenant.ts';
 import type { Clock } from '../../runtime/clock.ts';
@@ -65,28 +58,26 @@ export interface RateLimits {
    * @param key what the bucket is for: a user, an e-mail address …
    * @throws AuthError 429 `too_many_requests` when the bucket is empty.
    */
-  take(ctx: Context, name: LimitName, key: string): Promise<void>;
+  take(ctx: Context, limit: Limit, key: string): Promise<void>;
   /**
    * As {@link take}, for the bucket of the client's address, combined with `key` if given. Without a key, the address's
    * network has a bucket, too, so that a network with many addresses is not let in as often as it has addresses.
    */
-  takeFrom(ctx: Context, name: LimitName, key?: string): Promise<void>;
+  takeFrom(ctx: Context, limit: Limit, key?: string): Promise<void>;
   /** Takes a token without setting headers. @returns whether there was one. */
-  spend(name: LimitName, key: string): Promise<boolean>;
+  spend(limit: Limit, key: string): Promise<boolean>;
   /** Returns whether {@link spend} would find a token now. */
-  hasLeft(name: LimitName, key: string): Promise<boolean>;
+  hasLeft(limit: Limit, key: string): Promise<boolean>;
   /** Gives a token back. */
-  giveBack(name: LimitName, key: string): Promise<void>;
+  giveBack(limit: Limit, key: string): Promise<void>;
 }
 
 interface RateLimitDependencies {
   store: Store;
   config: Config;
   clock: Clock;
-  /** All declared limits. */
-  limits: Limits;
   /** The limits whose requests do not wait for the store: each process counts them, and shares its counts later. */
-  routeLimits: ReadonlySet<string>;
+  routeLimits: ReadonlySet<Limit>;
   measures?: Pick<Measures, 'limited'> | undefined;
 }
 
@@ -95,48 +86,48 @@ export function createRateLimits({
   store,
   config,
   clock,
-  limits,
   routeLimits,
   measures,
 }: RateLimitDependencies): RateLimits {
   const inStore = storedCounters(store, clock);
   const perProcess = store.exclusive === true ? localCounters(clock) : syncedCounters(store, clock);
-  const countersOf = (name: LimitName) => (routeLimits.has(name) ? perProcess : inStore);
-  const bucketOf = (name: LimitName): Bucket => {
-    const limit = limits[name];
-    if (limit === undefined) throw new Error(`a limit that nobody declares: ${name}`);
-    return tenantBucket(config, name, limit);
-  };
+  const countersOf = (limit: Limit) => (routeLimits.has(limit) ? perProcess : inStore);
+  const counterOf = (limit: Limit, key: string, times?: Times): Counter => ({
+    name: limit.name,
+    key,
+    bucket: timesOf(tenantBucket(config, limit), times),
+  });
   /** Counts a refusal. @param left the tokens left; negative when there was none. */
-  const countRefusal = (name: LimitName, left: number): number => {
-    if (left < 0) measures?.limited(name);
+  const countRefusal = (limit: Limit, left: number): number => {
+    if (left < 0) measures?.limited(limit.name);
     return left;
   };
-  const takeFor = async (ctx: Context, name: LimitName, key: string, times?: Times): Promise<number> => {
-    const bucket = timesOf(bucketOf(name), times);
-    const left = await countersOf(name).take({ name, key, bucket }, 1);
-    setHeaders(ctx, bucket, countRefusal(name, left), clock());
+  const takeFor = async (ctx: Context, limit: Limit, key: string, times?: Times): Promise<number> => {
+    const counter = counterOf(limit, key, times);
+    const { bucket } = counter;
+    const left = await countersOf(limit).take(counter, 1);
+    setHeaders(ctx, bucket, countRefusal(limit, left), clock());
     return left / bucket.capacity;
   };
-  const take = async (ctx: Context, name: LimitName, key: string): Promise<void> => {
-    await takeFor(ctx, name, key);
+  const take = async (ctx: Context, limit: Limit, key: string): Promise<void> => {
+    await takeFor(ctx, limit, key);
   };
-  const takeFrom = async (ctx: Context, name: LimitName, key?: string): Promise<void> => {
+  const takeFrom = async (ctx: Context, limit: Limit, key?: string): Promise<void> => {
     const address = addressKey(ctx.ip);
-    if (key !== undefined) return take(ctx, name, `${address}\n${key}`);
-    await take(ctx, name, address);
-    const { network = NETWORK, everybody } = limits[name] ?? {};
-    const left = await takeFor(ctx, name, `network ${networkKey(ctx.ip)}`, network);
-    if (everybody !== undefined && left < QUIET_NETWORK) await takeFor(ctx, name, 'everybody', everybody);
+    if (key !== undefined) return take(ctx, limit, `${address}\n${key}`);
+    await take(ctx, limit, address);
+    const { network = NETWORK, everybody } = limit;
+    const left = await takeFor(ctx, limit, `network ${networkKey(ctx.ip)}`, network);
+    if (everybody !== undefined && left < QUIET_NETWORK) await takeFor(ctx, limit, 'everybody', everybody);
   };
   return {
     take,
     takeFrom,
-    spend: async (name, key) =>
-      countRefusal(name, await countersOf(name).take({ name, key, bucket: bucketOf(name) }, 1)) >= 0,
-    hasLeft: async (name, key) => (await countersOf(name).left({ name, key, bucket: bucketOf(name) })) >= 1,
-    giveBack: async (name, key) => {
-      await countersOf(name).take({ name, key, bucket: bucketOf(name) }, -1);
+    spend: async (limit, key) =>
+      countRefusal(limit, await countersOf(limit).take(counterOf(limit, key), 1)) >= 0,
+    hasLeft: async (limit, key) => (await countersOf(limit).left(counterOf(limit, key))) >= 1,
+    giveBack: async (limit, key) => {
+      await countersOf(limit).take(counterOf(limit, key), -1);
     },
   };
 }
@@ -149,9 +140,9 @@ function timesOf({ capacity, perMinute }: Bucket, times: Times = { capacity: 1, 
 }
 
 /** Returns the bucket of a limit: the tenant's if it sets one, otherwise the default. */
-function tenantBucket(config: Config, name: string, limit: Limit): Bucket {
+function tenantBucket(config: Config, limit: Limit): Bucket {
   const { rateLimits, suspiciousIpThrottling } = protectionSettings(config);
-  const configured = rateLimits[name];
+  const configured = rateLimits[limit.name];
   if (configured !== undefined || limit.stage === undefined) return configured ?? limit;
   const { max_attempts: capacity, rate } = suspiciousIpThrottling.stage[limit.stage];
   return { capacity, perMinute: 60_000 / rate };

@@ -19,6 +19,7 @@ import type { Store } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';
 import { MetadataTooLarge } from '../../users/changes.ts';
+import { userEvents } from '../../users/declaration.ts';
 import type { Login } from '../../users/login.ts';
 import type { Users } from '../../users/users.ts';
 import {
@@ -249,7 +250,7 @@ async function copyInvitationMetadata(
     // The user is a member by now, and has filled their metadata themselves.
     if (!(thrown instanceof MetadataTooLarge)) throw thrown;
     const description = `The metadata of an invitation was not stored: ${thrown.message}`;
-    events.record({ type: 'metadata_refused', user_id: userId, description });
+    events.record({ type: userEvents.metadata_refused, user_id: userId, description });
   }
 }
 

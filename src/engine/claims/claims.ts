@@ -29,6 +29,7 @@ import type { Users } from '../../users/users.ts';
 import { admissionError } from '../admission/admission.ts';
 import { notMemberDescription, type Organizations, organizationOf } from '../admission/organizations.ts';
 import type { ReadAhead } from '../base/commit.ts';
+import { engineEvents } from '../base/declaration.ts';
 import { OIDC_SCOPES } from '../base/requested-audience.ts';
 import { endsOf, ISSUED_AT_MS } from '../base/signed-tokens.ts';
 import { type ApplicationSettings, applicationSettings } from '../client/applications.ts';
@@ -340,7 +341,7 @@ export function createCustomClaims(deps: CustomClaimsDependencies): CustomClaims
       (description) => {
         const { clientId: client_id, userId: user_id } = about;
         deps.events.record({
-          type: 'custom_claim_left_out',
+          type: engineEvents.custom_claim_left_out,
           description,
           client_id,
           ...(user_id && { user_id }),

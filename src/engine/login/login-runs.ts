@@ -7,6 +7,7 @@ import type { ActionRun, Progress } from '../../capabilities/actions/progress.ts
 import type { Events } from '../../tenant/events.ts';
 import type { Login } from '../../users/login.ts';
 import type { Users } from '../../users/users.ts';
+import { engineEvents } from '../base/declaration.ts';
 import {
   type ActionClaims,
   allowedClaims,
@@ -78,7 +79,7 @@ export async function runForLogin(
   await storeMetadata(deps, { trigger: TRIGGER, userId: login.user.id, about }, outcome);
   await applyRevocations(deps, ctx, outcome, about);
   deps.events.record({
-    type: 'f',
+    type: engineEvents.f,
     ...about,
     description: denied.reason,
     ...executionDetails(outcome.execution),

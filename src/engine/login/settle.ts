@@ -3,6 +3,7 @@
 import { executionDetails } from '../../capabilities/actions/actions.ts';
 import { AuthError } from '../../http/errors.ts';
 import { mayLogInTo } from '../../records/administrators.ts';
+import type { EventType } from '../../records/log-events.ts';
 import type { Write } from '../../store/contract.ts';
 import type { Events } from '../../tenant/events.ts';
 import type { Login } from '../../users/login.ts';
@@ -12,6 +13,7 @@ import { type Admission, admissionOf, matchesConnection } from '../admission/adm
 import { wouldEnroll } from '../admission/exchange-context.ts';
 import type { Organizations } from '../admission/organizations.ts';
 import type { LoginRequirements, SecondFactor } from '../admission/second-factor.ts';
+import { engineEvents } from '../base/declaration.ts';
 
 interface SettleDependencies {
   users: Users;
@@ -79,7 +81,7 @@ export function createSettlement({
         return { is: 'complete', user };
       if (await wouldEnroll(secondFactor, login, user))
         return { is: 'refused', refusal: new AuthError(403, 'invalid_grant', 'The user has to log in.') };
-      recordEvent('mfar', login, clientId, { user });
+      recordEvent(engineEvents.mfar, login, clientId, { user });
       return { is: 'incomplete' };
     },
     settle: async (login, clientId, { store, remove, execution, isRecorded = false }) => {
@@ -88,22 +90,18 @@ export function createSettlement({
       await store(...(isRecorded || isDelegated ? [] : [users.loginWrite(login.userId, login.ip)]));
       const { user, refusal } = await admissionOf(users, login);
       if (refusal === undefined) {
-        if (!isRecorded) recordEvent(isDelegated ? 'sdel' : 's', login, clientId, { user, execution });
+        if (!isRecorded)
+          recordEvent(isDelegated ? engineEvents.sdel : engineEvents.s, login, clientId, { user, execution });
         return undefined;
       }
       await remove();
-      recordEvent('f', login, clientId, { user, description: refusal.error_description });
+      recordEvent(engineEvents.f, login, clientId, { user, description: refusal.error_description });
       return refusal;
     },
   };
 }
 
-type RecordEvent = (
-  type: 's' | 'sdel' | 'f' | 'mfar',
-  login: Login,
-  clientId: string,
-  about: EventDetails,
-) => void;
+type RecordEvent = (type: EventType, login: Login, clientId: string, about: EventDetails) => void;
 
 function eventRecorder(events: Events): RecordEvent {
   return (type, login, clientId, { user, description, execution }) => {
@@ -131,14 +129,17 @@ function judgement(
     const admission = await admissionOf(users, login);
     const { user } = admission;
     if (admission.refusal !== undefined) {
-      recordEvent('f', login, clientId, { user, description: admission.refusal.error_description });
+      recordEvent(engineEvents.f, login, clientId, {
+        user,
+        description: admission.refusal.error_description,
+      });
       return admission;
     }
     if (!matchesConnection(requirements.connection, login.connection) || !mayLogInTo(clientId, login))
       return { user, refusal: otherConnection() };
     const membershipError = await organizations.membershipError(login, requirements);
     if (membershipError === undefined) return admission;
-    recordEvent('f', login, clientId, { user, description: membershipError.error_description });
+    recordEvent(engineEvents.f, login, clientId, { user, description: membershipError.error_description });
     return { user, refusal: membershipError };
   };
 }

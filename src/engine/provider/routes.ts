@@ -5,11 +5,12 @@ import { z } from 'zod';
 import type { RateLimits } from '../../capabilities/protection/rate-limit.ts';
 import type { Signing } from '../../capabilities/signing/signing.ts';
 import { oauthShape } from '../../http/errors.ts';
+import { httpLimits } from '../../http/limits.ts';
 import { optional } from '../../http/parameter-schemas.ts';
 import { authenticationClasses } from '../../records/authentication-classes.ts';
-import type { Limits } from '../../records/limits.ts';
 import type { Config } from '../../tenant/config.ts';
 import { acceptsPushedRequests } from '../authorize/par-endpoint.ts';
+import { engineEvents, engineLimits } from '../base/declaration.ts';
 import {
   authorizationParameters,
   discoveryAnswer,
@@ -49,43 +50,11 @@ interface EngineRoutesDependencies
   endpoints: Readonly<Record<string, string>>;
 }
 
-const limits = {
-  authorize: { capacity: 600, perMinute: 600, per: 'address', where: '`/authorize`' },
-  token: { capacity: 600, perMinute: 1800, per: 'address', where: '`/oauth/token`' },
-  par: { capacity: 600, perMinute: 6000, per: 'address', where: '`/oauth/par`' },
-  revoke: { capacity: 100, perMinute: 600, per: 'address', where: '`/oauth/revoke`' },
-  introspect: { capacity: 1000, perMinute: 6000, per: 'address', where: '`/oauth/introspect`' },
-  // As the specification of the API says: minus one per request, plus one per minute.
-  userinfo: { capacity: 10, perMinute: 1, per: 'user', where: '`/userinfo`', ofRoute: true },
-  discovery: { capacity: 200, perMinute: 1200, per: 'address', where: '`/.well-known/*`, `/client/*`' },
-} satisfies Limits;
-
 /** Bytes; more than a request object and an assertion together need. */
 const MAX_PUSHED_BYTES = 10 * 1024;
 
-const events = {
-  s: 'A login succeeded.',
-  sdel: 'A session began in which somebody else acts for the user (session transfer).',
-  w: 'A session transfer token was not accepted; the description says why.',
-  sertft: 'A session transfer token was given for a refresh token.',
-  f: 'A login was refused; the description says why.',
-  mfar: 'A login needs a second factor.',
-  feacft: 'An authorization code could not be exchanged for tokens.',
-  fertft: 'A refresh token could not be exchanged for tokens.',
-  ferrt: 'A refresh token was used a second time; its family was revoked.',
-  custom_claim_left_out: 'A declared claim was left out because of its size; the description says which.',
-  feccft: "An application's own credentials could not be exchanged for tokens.",
-};
-
-declare module '../../records/limits.ts' {
-  interface LimitNames extends Record<keyof typeof limits, Bucket> {}
-}
-declare module '../../records/log-events.ts' {
-  interface EventTypes extends Record<keyof typeof events, string> {}
-}
-
 const authorize = {
-  limit: 'authorize',
+  limit: engineLimits.authorize,
   cors: 'none',
   errors: 'page',
   summary: 'Log in (OAuth 2.0 and OpenID Connect authorization request)',
@@ -97,7 +66,7 @@ const authorize = {
 } as const;
 
 const discovery = {
-  limit: 'discovery',
+  limit: engineLimits.discovery,
   cors: 'any',
   errors: oauthShape,
   summary: 'The metadata of the server (discovery)',
@@ -110,7 +79,7 @@ const endpoint = { cors: 'applications', errors: oauthShape } as const;
 
 const profile = {
   ...endpoint,
-  limit: 'other',
+  limit: httpLimits.other,
   summary: "The user's profile, by an access token",
   security: ['accessToken'],
   answers: { 200: { description: 'The claims that the scopes of the token allow', body: userinfoAnswer } },
@@ -119,21 +88,21 @@ const profile = {
 
 export const engine = feature<EngineRoutesDependencies>({
   name: 'engine',
-  limits,
-  events,
+  limits: engineLimits,
+  events: engineEvents,
   collections: ['signingKeys', 'sharedSecrets', 'artifacts', 'consents'],
   routes: {
     'GET /authorize': { ...authorize, query: authorizationParameters },
     'POST /authorize': { ...authorize, uncheckedBody: authorizationParameters, bodyTypes: ['form'] },
     'GET /authorize/:uid': {
-      limit: 'authorize',
+      limit: engineLimits.authorize,
       cors: 'none',
       errors: 'page',
       handle: ({ authorization }, ctx) => authorization.resume(ctx),
     },
     'POST /oauth/par': {
       ...endpoint,
-      limit: 'par',
+      limit: engineLimits.par,
       bodies: { maxBytes: MAX_PUSHED_BYTES },
       summary: 'Push an authorization request (RFC 9126)',
       security: ['client'],
@@ -145,7 +114,7 @@ export const engine = feature<EngineRoutesDependencies>({
     },
     'POST /oauth/token': {
       ...endpoint,
-      limit: 'token',
+      limit: engineLimits.token,
       summary: 'Exchange a grant for tokens',
       security: ['client'],
       answers: { 200: { description: 'The tokens', body: tokenAnswer } },
@@ -153,7 +122,7 @@ export const engine = feature<EngineRoutesDependencies>({
     },
     'POST /oauth/revoke': {
       ...endpoint,
-      limit: 'revoke',
+      limit: engineLimits.revoke,
       summary: 'Revoke a refresh token (RFC 7009)',
       security: ['client'],
       uncheckedBody: revocationBody,
@@ -163,7 +132,7 @@ export const engine = feature<EngineRoutesDependencies>({
     'POST /oauth/introspect': {
       ...endpoint,
       cors: 'none',
-      limit: 'introspect',
+      limit: engineLimits.introspect,
       summary: 'Tell the client of an API whether an access token for that API is active (RFC 7662)',
       security: ['client'],
       uncheckedBody: introspectionBody,
@@ -185,7 +154,7 @@ export const engine = feature<EngineRoutesDependencies>({
       handle: sendKeys,
     },
     [`GET ${CHECK_SESSION}` as const]: {
-      limit: 'discovery',
+      limit: engineLimits.discovery,
       cors: 'none',
       errors: 'page',
       handle: ({ config }, ctx) => sendCheckSession(config, ctx),
@@ -239,6 +208,6 @@ async function sendKeys({ keys, signing }: EngineRoutesDependencies, ctx: Contex
 async function sendProfile(deps: EngineRoutesDependencies, ctx: Context): Promise<void> {
   const userId = await deps.userinfo.authenticate(ctx);
   if (userId === undefined) return;
-  await deps.rateLimits.take(ctx, 'userinfo', userId);
+  await deps.rateLimits.take(ctx, engineLimits.userinfo, userId);
   await deps.userinfo.respond(ctx);
 }

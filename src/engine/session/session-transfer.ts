@@ -22,6 +22,7 @@ import type { Users } from '../../users/users.ts';
 import { transferOf } from '../admission/exchange-context.ts';
 import type { SecondFactor } from '../admission/second-factor.ts';
 import { artifactKey } from '../base/artifact-keys.ts';
+import { engineEvents } from '../base/declaration.ts';
 import { deviceOf } from '../base/device.ts';
 import { EXTENSIONS_PARAMETER, readExtensions } from '../base/request-extensions.ts';
 import { requestedAudience } from '../base/requested-audience.ts';
@@ -162,7 +163,7 @@ export function sessionTransfers(deps: TransferDependencies): SessionTransfers {
       const { scope, id_token, refresh_token } = ctx.body as Record<string, unknown>;
       ctx.body = { ...(await issueTransferToken(deps, transferred)), scope, id_token, refresh_token };
       const { userId: user_id, ip } = transferred.login;
-      deps.events.record({ type: 'sertft', client_id: client.clientId, user_id, ip });
+      deps.events.record({ type: engineEvents.sertft, client_id: client.clientId, user_id, ip });
     },
   };
 }
@@ -339,7 +340,7 @@ function logRefusal(
 ): void {
   const { client } = ctx.oidc;
   events.record({
-    type: 'w',
+    type: engineEvents.w,
     ip: ctx.ip,
     ...(client !== undefined && { client_id: client.clientId }),
     ...(transferred !== undefined && { user_id: transferred.login.userId }),

@@ -13,6 +13,7 @@ import type { Events } from '../../tenant/events.ts';
 import { exchangeEvents } from '../admission/exchange-context.ts';
 import type { MachineOrganizations } from '../admission/organizations.ts';
 import type { SecondFactor } from '../admission/second-factor.ts';
+import { engineEvents } from '../base/declaration.ts';
 import type { EnterEngine } from '../base/entrance.ts';
 import { setParsedBody } from '../base/entrance.ts';
 import type { EngineFailures } from '../base/failures.ts';
@@ -52,9 +53,9 @@ interface TokenEndpointDependencies {
 }
 
 const STANDARD_FAILURES: ReadonlyMap<string, EventType> = new Map([
-  ['authorization_code', 'feacft'],
-  ['refresh_token', 'fertft'],
-  ['client_credentials', 'feccft'],
+  ['authorization_code', engineEvents.feacft],
+  ['refresh_token', engineEvents.fertft],
+  ['client_credentials', engineEvents.feccft],
 ]);
 
 /** Errors after which a polling client asks again. They are not logged as failures. */
@@ -119,7 +120,7 @@ export function tokenEndpoint({
       if (error === undefined || retryErrors.has(error.error)) return;
       const type =
         fields.grant_type === 'refresh_token' && isReuse(failures.of(ctx))
-          ? 'ferrt'
+          ? engineEvents.ferrt
           : (exchangeEvents.of(ctx)?.failure ?? failureEvent(fields.grant_type));
       if (type === undefined) return;
       const description = error.error_description;

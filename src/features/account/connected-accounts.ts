@@ -18,6 +18,7 @@ import {
 import { connectableConnections } from '../connections/connected/purposes.ts';
 import { type Actor, isStillValid, requireFactor, requireLoginFor } from './actor.ts';
 import type { connectBody } from './connected-schemas.ts';
+import { accountEvents } from './declaration.ts';
 import { invalidField } from './errors.ts';
 import { type MethodDependencies, unknownSession } from './methods.ts';
 
@@ -109,7 +110,7 @@ export async function completeConnection(
     await deps.store.collection('connectedAccounts').delete(account.id);
     throw unknownSession();
   }
-  await notify(deps, actor, 'account_connected', account);
+  await notify(deps, actor, 'connected', account);
   return account;
 }
 
@@ -133,18 +134,18 @@ export async function removeConnected(deps: ConnectedDependencies, actor: Actor,
   const found = (await connectedAccountsOf(deps, actor.user.id)).find((one) => one.id === id);
   if (found === undefined || !(await deps.store.collection('connectedAccounts').delete(id)))
     throw new AuthError(404, 'not_found', 'There is no such connected account.');
-  await notify(deps, actor, 'account_disconnected', found);
+  await notify(deps, actor, 'disconnected', found);
 }
 
 /** Records a change in the log, and mails the user if the address is verified. */
 async function notify(
   { events, messages }: Pick<ConnectedDependencies, 'events' | 'messages'>,
   { user, clientId, ip, languages }: Actor,
-  type: 'account_connected' | 'account_disconnected',
+  change: Extract<AccountChange, 'connected' | 'disconnected'>,
   { connection }: ConnectedAccount,
 ): Promise<void> {
+  const type = change === 'connected' ? accountEvents.account_connected : accountEvents.account_disconnected;
   events.record({ type, user_id: user.id, connection, client_id: clientId, ip });
   if (user.email === undefined || !user.email_verified) return;
-  const change: AccountChange = type === 'account_connected' ? 'connected' : 'disconnected';
   await messages.post('account_changed', { to: user.email, change, languages, ip });
 }

@@ -12,7 +12,6 @@ import {
 } from '../../http/router.ts';
 import { DATABASE } from '../../records/connections.ts';
 import { passkeyOptions } from '../../records/database-options.ts';
-import type { Limits } from '../../records/limits.ts';
 import { METHOD_TYPES, type MethodType } from '../../records/second-factors.ts';
 import { connectedAccountView } from '../../users/connected-accounts.ts';
 import { TICKET_SECONDS } from '../connections/connected/connecting.ts';
@@ -39,6 +38,7 @@ import {
   connectionsAnswer,
   pageQuery,
 } from './connected-schemas.ts';
+import { accountEvents, accountLimits } from './declaration.ts';
 import { invalidQuery, problemShape } from './errors.ts';
 import {
   beginMethod,
@@ -68,7 +68,7 @@ function accountRoute<D extends CallerDependencies, B = unknown>(
     BodySource<NoInfer<B>>,
 ): RouteDeclaration<D> {
   return route<D, Actor, B>({
-    limit: 'myAccount',
+    limit: accountLimits.myAccount,
     cors: 'applications',
     errors: problemShape,
     security: ['accessToken'],
@@ -315,40 +315,14 @@ async function offeredTypes(deps: MethodDependencies, { user }: Actor): Promise<
   ];
 }
 
-const limits = {
-  myAccount: { capacity: 100, perMinute: 100, per: 'address', where: '`/me/`' },
-  accountMail: {
-    capacity: 5,
-    perMinute: 1 / 10,
-    per: 'user',
-    where: 'codes that `/account` sends',
-  },
-} satisfies Limits;
-
-const events = {
-  account_changed: 'A user changed something at their account page; the description says what.',
-  sce: 'A user changed their e-mail address and proved the new one.',
-  passkey_removed: 'A user removed one of their passkeys.',
-  account_connected: 'A user connected an account at another provider, for its tokens.',
-  account_disconnected: 'A user removed an account that they had connected, with its tokens.',
-};
-
-declare module '../../records/limits.ts' {
-  interface LimitNames extends Record<keyof typeof limits, Bucket> {}
-}
-
-declare module '../../records/log-events.ts' {
-  interface EventTypes extends Record<keyof typeof events, string> {}
-}
-
 export const account = feature<ConnectedRoutesDependencies & AccountPagesDependencies>({
   name: 'account',
   // Below `/me/`, unknown paths are answered in the API's error format, too.
-  area: { prefix: '/me/', limit: 'myAccount', errors: problemShape },
+  area: { prefix: '/me/', limit: accountLimits.myAccount, errors: problemShape },
   hasResources: true,
   builtIns: accountBuiltIns,
-  limits,
-  events,
+  limits: accountLimits,
+  events: accountEvents,
   routes: { ...methodRoutes, ...connectedAccountRoutes, ...accountPages },
   pages: [
     'own/profile',

@@ -33,6 +33,7 @@ import {
   resetPassword,
 } from '../connections/database/reset.ts';
 import { mainIdentifier } from '../connections/database/ticket-link.ts';
+import { passkeyEvents } from '../connections/passkeys/declaration.ts';
 import {
   deletePasskey,
   MAX_PASSKEYS,
@@ -41,6 +42,7 @@ import {
 } from '../connections/passkeys/passkeys.ts';
 import { beginSession, takeSession } from '../connections/passkeys/session.ts';
 import type { FactorChanges } from '../factors/authenticators.ts';
+import { factorEvents } from '../factors/declaration.ts';
 import { accountNameOf, enroll } from '../factors/enroll.ts';
 import type { Factor, FactorDependencies, StartedEnrollment } from '../factors/factor.ts';
 import { activeAuthenticators, enabledFactors } from '../factors/policy.ts';
@@ -54,6 +56,7 @@ import {
   requireFactor,
   requireLoginFor,
 } from './actor.ts';
+import { accountEvents } from './declaration.ts';
 import { invalidField } from './errors.ts';
 import {
   authenticatorView,
@@ -149,7 +152,7 @@ export async function removeMethod(deps: MethodDependencies, actor: Actor, id: s
     throw new AuthError(400, 'invalid_request', 'This method cannot be removed by its user.');
   if (!(await remove())) throw noMethod();
   const { user, clientId, ip } = actor;
-  const type = view.type === 'passkey' ? 'passkey_removed' : 'gd_unenroll';
+  const type = view.type === 'passkey' ? accountEvents.passkey_removed : factorEvents.gd_unenroll;
   deps.events.record({ type, user_id: user.id, client_id: clientId, ip });
   await notifyOfMethod(deps, actor, 'method_removed', view.type);
 }
@@ -388,7 +391,7 @@ async function confirmPasskey(
     throw unknownSession();
   }
   deps.events.record({
-    type: 'passkey_enrolled',
+    type: passkeyEvents.passkey_enrolled,
     user_id: user.id,
     connection,
     client_id: clientId,

@@ -1,17 +1,25 @@
 // Groups of log event types that the overview counts and the log can be filtered by.
+import { deliveryEvents } from '../../capabilities/delivery/declaration.ts';
+import { protectionEvents } from '../../capabilities/protection/declaration.ts';
+import { engineEvents } from '../../engine/base/declaration.ts';
 import type { EventType } from '../../records/log-events.ts';
+import { userEvents } from '../../users/declaration.ts';
+import { databaseEvents } from '../connections/database/declaration.ts';
+
+const { cls, cs, gd_send_email, gd_send_sms } = deliveryEvents;
 
 export const EVENT_GROUPS = {
-  logins: ['s'],
-  failures: ['f', 'fp', 'fu'],
-  signups: ['ss'],
-  codes: ['cls', 'cs', 'gd_send_email', 'gd_send_sms'],
-  lockouts: ['limit_wc', 'limit_mu'],
+  logins: [engineEvents.s],
+  failures: [engineEvents.f, userEvents.fp, databaseEvents.fu],
+  signups: [userEvents.ss],
+  codes: [cls, cs, gd_send_email, gd_send_sms],
+  lockouts: [databaseEvents.limit_wc, protectionEvents.limit_mu],
 } as const satisfies Record<string, readonly EventType[]>;
 
 export type EventGroup = keyof typeof EVENT_GROUPS;
 
-/** Returns the event types of a group, or the one type with that name. */
+/** Returns the codes of the event types of a group, or of the one type with that name. */
 export function typesNamed(name: string): readonly string[] {
-  return Object.hasOwn(EVENT_GROUPS, name) ? EVENT_GROUPS[name as EventGroup] : [name];
+  if (!Object.hasOwn(EVENT_GROUPS, name)) return [name];
+  return EVENT_GROUPS[name as EventGroup].map(({ code }) => code);
 }

@@ -3,12 +3,11 @@ import { feature } from '../../engine/provider/feature.ts';
 import { createCsrf } from '../../http/csrf.ts';
 import type { ErrorShape } from '../../http/errors.ts';
 import { PAGE, type RouteDeclarations } from '../../http/router.ts';
-import type { Limits } from '../../records/limits.ts';
 import { managementApi } from '../management/api.ts';
 import { type ManagementNeeds, managementDependencies } from '../management/feature.ts';
 import { ACTIONS_PAGES, actionsRoutes } from './actions/routes.ts';
 import type { ActionsDependencies } from './actions/view.ts';
-import { events } from './administrators/events.ts';
+import { administratorEvents } from './administrators/events.ts';
 import { type PasswordDependencies, passwordRoutes } from './administrators/password.ts';
 import { administratorsRoutes } from './administrators/routes.ts';
 import { againRoutes } from './again-page.ts';
@@ -20,6 +19,7 @@ import type { BrandingDependencies } from './branding/shared.ts';
 import { CONSOLE } from './callbacks.ts';
 import { CONNECTIONS_PAGES, connectionsRoutes } from './connections/routes.ts';
 import type { ConnectionsDependencies } from './connections/shared.ts';
+import { consoleLimits } from './declaration.ts';
 import { consoleBuiltIns } from './directory.ts';
 import { type LogDependencies, logRoutes } from './log/routes.ts';
 import { finishLogin } from './login.ts';
@@ -48,27 +48,6 @@ export type ConsoleDependencies = ConsolePageDependencies &
   TryDependencies &
   PasswordDependencies;
 
-const limits = {
-  console: { capacity: 300, perMinute: 1200, per: 'address', where: '`/console`' },
-  consoleMail: {
-    capacity: 10,
-    perMinute: 1,
-    per: 'user',
-    where: 'test e-mails that administrators send to themselves',
-  },
-  // An SMS costs money, and the administrator may enter any number.
-  consoleSms: {
-    capacity: 3,
-    perMinute: 0.2,
-    per: 'user',
-    where: 'test SMS that an administrator sends to a number',
-  },
-} satisfies Limits;
-
-declare module '../../records/limits.ts' {
-  interface LimitNames extends Record<keyof typeof limits, Bucket> {}
-}
-
 const shellRoutes: RouteDeclarations<ConsolePageDependencies> = {
   ...againRoutes,
   [`POST ${CONSOLE}/logout` as const]: consoleForm(
@@ -79,7 +58,7 @@ const shellRoutes: RouteDeclarations<ConsolePageDependencies> = {
       redirectAfterForm(ctx, CONSOLE);
     },
   ),
-  [`GET ${CONSOLE}/callback` as const]: { ...PAGE, limit: 'console', handle: finishLogin },
+  [`GET ${CONSOLE}/callback` as const]: { ...PAGE, limit: consoleLimits.console, handle: finishLogin },
 };
 
 /** All routes of the console. */
@@ -146,8 +125,8 @@ export const consoleFeature = feature<ConsoleNeeds, unknown, ConsoleDependencies
   hasResources: true,
   builtIns: consoleBuiltIns,
   given: (needs) => (needs.hasConsole ? consoleDependencies(needs) : undefined),
-  limits,
-  events,
+  limits: consoleLimits,
+  events: administratorEvents,
   routes: consoleRoutes,
   collections: [
     'administrators',

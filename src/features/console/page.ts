@@ -5,6 +5,7 @@ import { formFields } from '../../http/body.ts';
 import { AuthError } from '../../http/errors.ts';
 import { PAGE, type RouteDeclaration, route } from '../../http/router.ts';
 import { CONSOLE } from './callbacks.ts';
+import { consoleLimits } from './declaration.ts';
 import { AGAIN_FIELD, keepForm, restoreForm } from './kept-form.ts';
 import { type ConsoleLoginDependencies, goToLogin } from './login.ts';
 import { pathOf } from './nav.ts';
@@ -43,7 +44,7 @@ interface FormRules extends Rules {
 /** The bodies of a form with a script or other long texts. */
 export const LONG_TEXTS: BodyRules = { maxBytes: 400 * 1024 };
 
-const ROUTE = { ...PAGE, limit: 'console' } as const;
+const ROUTE = { ...PAGE, limit: consoleLimits.console } as const;
 
 type Handler<D> = (deps: D, ctx: Context, session: ConsoleSession) => Promise<void>;
 

@@ -8,11 +8,11 @@ import { type Feature, feature } from '../../engine/provider/feature.ts';
 import { type GrantDeclaration, grantTypeOf } from '../../engine/token/tokens.ts';
 import { forwardedAddress } from '../../http/addresses.ts';
 import { AuthError } from '../../http/errors.ts';
+import { httpLimits } from '../../http/limits.ts';
 import { isLoopback } from '../../http/loopback.ts';
 import { tenantHostOf } from '../../http/request-target.ts';
 import { parseRouteKey, type RouteDeclaration, type RouteDeclarations } from '../../http/router.ts';
 import { TRY_LOGIN } from '../../records/clients.ts';
-import type { Limits } from '../../records/limits.ts';
 import type { Config } from '../../tenant/config.ts';
 import { INBOX_PATH, type InboxDependencies, inboxRoutes } from './inbox.ts';
 import { SCRIPTS_PATH, type ScriptLogDependencies, scriptRoutes } from './scripts.ts';
@@ -72,7 +72,6 @@ interface DevelopmentDependencies extends InboxDependencies, ScriptLogDependenci
   views: Views;
   /** For the OpenAPI document. */
   features: ApiDescription['features'];
-  limits: ApiDescription['limits'];
   /**
    * Makes the OpenAPI document of the Management API, at the first request: that takes far longer than the rest of a
    * start.
@@ -80,7 +79,7 @@ interface DevelopmentDependencies extends InboxDependencies, ScriptLogDependenci
   managementOpenApi(): object;
 }
 
-const page = { limit: 'other', cors: 'none', errors: 'page' } as const;
+const page = { limit: httpLimits.other, cors: 'none', errors: 'page' } as const;
 
 const routes: RouteDeclarations<DevelopmentDependencies> = {
   'GET|HEAD /': { ...page, handle: showHome },
@@ -136,13 +135,10 @@ function showTokens(deps: DevelopmentDependencies, ctx: Context): Promise<void> 
   return deps.views.page(ctx, 'development/tokens', { tryLogin: tryLoginOf(deps) });
 }
 
-function sendOpenApi(
-  { baseUrl, version, config, features, limits }: DevelopmentDependencies,
-  ctx: Context,
-): void {
+function sendOpenApi({ baseUrl, version, config, features }: DevelopmentDependencies, ctx: Context): void {
   const { vendor_host: vendorHost } = config.settings();
   ctx.set('Cache-Control', 'no-store');
-  ctx.body = openApi({ version, baseUrl, vendorHost, features, limits });
+  ctx.body = openApi({ version, baseUrl, vendorHost, features });
 }
 
 function sendManagementOpenApi({ managementOpenApi }: DevelopmentDependencies, ctx: Context): void {
@@ -160,7 +156,6 @@ interface ApiDescription {
   /** The tenant's vendor host, for its grant types. */
   vendorHost: string;
   features: readonly Feature<never>[];
-  limits: Limits;
 }
 
 type Route = RouteDeclaration<never>;
@@ -250,7 +245,7 @@ export function openApi(api: ApiDescription): Json {
 function operationOf(api: ApiDescription, components: Components, path: string, route: Route): Json {
   const { summary, security = [], cors, limit, furtherLimits = [] } = route;
   const body = path === '/oauth/token' ? tokenBodies(api) : (route.body ?? route.uncheckedBody);
-  const limited = [limit, ...furtherLimits].filter((name) => name !== 'unlimited');
+  const limited = [limit, ...furtherLimits].filter((one) => one !== 'unlimited');
   return {
     summary,
     ...(security.length > 0 && { security: securityOf(security) }),
@@ -263,8 +258,7 @@ function operationOf(api: ApiDescription, components: Components, path: string, 
     },
     'x-cors': cors,
     ...(limited.length > 0 && {
-      'x-rate-limit': limited.map((name) => {
-        const { capacity, perMinute = 0, per } = api.limits[name] ?? {};
+      'x-rate-limit': limited.map(({ name, per, capacity, perMinute }) => {
         return { name, per, capacity, perMinute: Math.round(perMinute * 10_000) / 10_000 };
       }),
     }),

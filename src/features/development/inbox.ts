@@ -5,6 +5,7 @@ import type { OutboxMessage } from '../../capabilities/delivery/outbox-message.t
 import type { Views } from '../../capabilities/pages/views.ts';
 import type { Csrf } from '../../http/csrf.ts';
 import { AuthError } from '../../http/errors.ts';
+import { httpLimits } from '../../http/limits.ts';
 import type { RouteDeclarations } from '../../http/router.ts';
 
 /** Path of the inbox; with `.json` appended it returns the messages as data. */
@@ -16,7 +17,7 @@ export interface InboxDependencies {
   csrf: Csrf;
 }
 
-const page = { limit: 'other', cors: 'none', errors: 'page' } as const;
+const page = { limit: httpLimits.other, cors: 'none', errors: 'page' } as const;
 
 /** The routes of the inbox. They show every code, so the caller restricts them to this machine. */
 export const inboxRoutes: RouteDeclarations<InboxDependencies> = {

@@ -3,6 +3,7 @@ import type { Context } from 'koa';
 import type { Views } from '../../capabilities/pages/views.ts';
 import type { LoggedRun } from '../../capabilities/scripts/requests.ts';
 import type { Scripts } from '../../capabilities/scripts/scripts.ts';
+import { httpLimits } from '../../http/limits.ts';
 import type { RouteDeclarations } from '../../http/router.ts';
 
 /** Path of the page; with `.json` appended it returns the runs as data. */
@@ -13,7 +14,7 @@ export interface ScriptLogDependencies {
   views: Views;
 }
 
-const page = { limit: 'other', cors: 'none', errors: 'page' } as const;
+const page = { limit: httpLimits.other, cors: 'none', errors: 'page' } as const;
 
 /** The routes of the page. What scripts print may contain tokens, so the caller restricts them to this machine. */
 export const scriptRoutes: RouteDeclarations<ScriptLogDependencies> = {

@@ -2,6 +2,7 @@
 import { AuthError } from '../../http/errors.ts';
 import type { Authenticator } from './authenticators.ts';
 import type { FactorRequest } from './claimant.ts';
+import { factorEvents } from './declaration.ts';
 import type { Challenge, Factor, FactorDependencies } from './factor.ts';
 import { activeAuthenticators, factorOf } from './policy.ts';
 
@@ -30,7 +31,7 @@ export async function startChallenge(
 ): Promise<StartedChallenge> {
   const { authenticator, factor } = await choose(deps, request, selection);
   const { user, clientId, ip } = request;
-  deps.events.record({ type: 'gd_start_auth', user_id: user.id, client_id: clientId, ip });
+  deps.events.record({ type: factorEvents.gd_start_auth, user_id: user.id, client_id: clientId, ip });
   return { authenticator, factor, ...(await factor.challenge?.(deps, request, authenticator)) };
 }
 

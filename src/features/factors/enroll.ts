@@ -5,6 +5,7 @@ import type { User } from '../../users/user.ts';
 import { type Attendance, FRESH_SECONDS, lackFor, type UserAct } from '../../users/user-acts.ts';
 import type { FactorRequest } from './claimant.ts';
 import { MAX_CONFIRMED } from './confirm.ts';
+import { factorEvents } from './declaration.ts';
 import type { Factor, FactorDependencies, StartedEnrollment } from './factor.ts';
 import { activeAuthenticators, enabledFactors, enrollable, isRecovery } from './policy.ts';
 import { attachRecoveryCode } from './recovery/codes.ts';
@@ -35,7 +36,7 @@ export async function enroll(
   );
   if (confirmed.length >= MAX_CONFIRMED)
     throw new AuthError(400, 'invalid_request', 'The user has too many authenticators: one must be removed.');
-  deps.events.record({ type: 'gd_start_enroll', user_id: user.id, client_id: clientId, ip });
+  deps.events.record({ type: factorEvents.gd_start_enroll, user_id: user.id, client_id: clientId, ip });
   const started = await factor.enroll.start(deps, request, address);
   const isFirst = (await activeAuthenticators(deps, user)).length === 0;
   if (!isFirst || !hasRecoveryCodes(deps)) return started;

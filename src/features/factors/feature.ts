@@ -11,7 +11,6 @@ import { AuthError, oauthShape } from '../../http/errors.ts';
 import { languagesOf } from '../../http/languages.ts';
 import { CLIENT_FIELDS, optional, required, unchecked } from '../../http/parameter-schemas.ts';
 import { type RouteDeclarations, route } from '../../http/router.ts';
-import type { Limits } from '../../records/limits.ts';
 import { methodTypeOf } from '../../records/second-factors.ts';
 import { readPresence } from '../../users/login.ts';
 import type { User } from '../../users/user.ts';
@@ -20,6 +19,7 @@ import type { Authenticator } from './authenticators.ts';
 import { type BearerDependencies, bearerOf, requirePermission, userOf } from './bearer.ts';
 import { startChallenge } from './challenge.ts';
 import type { ChallengePagesDependencies } from './challenge-pages.ts';
+import { factorEvents, factorLimits } from './declaration.ts';
 import { type EnrollmentTarget, enroll } from './enroll.ts';
 import type { Factor, FactorDependencies, StartedEnrollment } from './factor.ts';
 import { FACTORS } from './factors.ts';
@@ -100,7 +100,7 @@ const associateBody = z.object({
 const mfaRoutes: RouteDeclarations<MfaRoutesDependencies> = {
   'POST /mfa/challenge': route({
     ...api,
-    limit: 'mfaChallenge',
+    limit: factorLimits.mfaChallenge,
     summary: 'Challenge a second factor: send a code, or notify a device',
     security: ['client'],
     answers: { 200: { description: 'The challenge', body: challengeAnswer } },
@@ -109,7 +109,7 @@ const mfaRoutes: RouteDeclarations<MfaRoutesDependencies> = {
   }),
   'POST /mfa/associate': {
     ...api,
-    limit: 'mfaAssociate',
+    limit: factorLimits.mfaAssociate,
     summary: 'Begin to enrol an authenticator',
     security: ['mfaToken', 'accessToken'],
     uncheckedBody: associateBody,
@@ -120,7 +120,7 @@ const mfaRoutes: RouteDeclarations<MfaRoutesDependencies> = {
   },
   'GET /mfa/authenticators': {
     ...api,
-    limit: 'mfaVerify',
+    limit: factorLimits.mfaVerify,
     summary: "The user's authenticators",
     security: ['mfaToken', 'accessToken'],
     answers: { 200: { description: 'The confirmed ones first', body: z.array(authenticatorAnswer) } },
@@ -128,7 +128,7 @@ const mfaRoutes: RouteDeclarations<MfaRoutesDependencies> = {
   },
   'DELETE /mfa/authenticators/:id': {
     ...api,
-    limit: 'mfaVerify',
+    limit: factorLimits.mfaVerify,
     summary: 'Remove an authenticator',
     security: ['accessToken'],
     answers: { 204: 'Removed' },
@@ -242,7 +242,7 @@ async function handleRemove(deps: MfaRoutesDependencies, ctx: Context): Promise<
   if (authenticator?.user_id !== user.id)
     throw new AuthError(404, 'not_found', 'There is no such authenticator.');
   await remove(deps, user, apiAccess.token, id);
-  deps.events.record({ type: 'gd_unenroll', user_id: user.id, client_id: clientId, ip: ctx.ip });
+  deps.events.record({ type: factorEvents.gd_unenroll, user_id: user.id, client_id: clientId, ip: ctx.ip });
   if (authenticator.active) {
     const application = await deps.config.client(clientId);
     const context = { application, user, languages: languagesOf(ctx), ip: ctx.ip };
@@ -310,63 +310,6 @@ function termsOf(deps: ViewDependencies, authenticator: Authenticator) {
 
 interface MfaDependencies extends MfaRoutesDependencies, ChallengePagesDependencies {}
 
-const limits = {
-  mfaChallenge: { capacity: 50, perMinute: 50, per: 'address', where: '`/mfa/challenge`' },
-  mfaAssociate: { capacity: 50, perMinute: 50, per: 'address', where: '`/mfa/associate`' },
-  mfaVerify: { capacity: 100, perMinute: 100, per: 'address', where: 'the rest of `/mfa/`' },
-  mfaCode: {
-    capacity: 10,
-    perMinute: 1 / 6,
-    per: 'user',
-    where: 'codes of a second factor, over all tokens and addresses; correct codes do not count',
-  },
-  mfaMessage: {
-    capacity: 10,
-    perMinute: 1 / 60,
-    per: 'user',
-    where: 'codes of a second factor that are sent, to any destination; used codes do not count',
-  },
-  methodMail: {
-    capacity: 10,
-    perMinute: 1 / 6,
-    per: 'user',
-    where: 'mails about authentication methods that a user added or removed; beyond the limit none is sent',
-  },
-  mfaPush: {
-    capacity: 10,
-    perMinute: 1 / 6,
-    per: 'user',
-    where: "requests to a user's devices to approve a login; approved requests do not count",
-  },
-} satisfies Limits;
-
-const events = {
-  seotpft: 'Tokens were given for the code of an authenticator app.',
-  seoobft: 'Tokens were given for a code that was sent, or a login that a device approved.',
-  sercft: 'Tokens were given for a recovery code.',
-  feotpft: 'No tokens were given for the code of an authenticator app.',
-  feoobft: 'No tokens were given for a code that was sent, or for a login that no device approved.',
-  fercft: 'No tokens were given for a recovery code.',
-  gd_start_enroll: 'The enrolment of an authenticator began.',
-  gd_enrollment_complete: 'An authenticator was enrolled.',
-  gd_start_auth: 'A second factor was requested.',
-  gd_auth_succeed: 'A second factor was right.',
-  gd_auth_failed: 'A second factor was wrong.',
-  gd_auth_rejected: 'A login was rejected at a device.',
-  gd_otp_rate_limit_exceed: 'Too many codes of a second factor were tried.',
-  gd_recovery_succeed: 'A recovery code was right.',
-  gd_recovery_failed: 'A recovery code was wrong.',
-  gd_unenroll: 'An authenticator was removed.',
-};
-
-declare module '../../records/limits.ts' {
-  interface LimitNames extends Record<keyof typeof limits, Bucket> {}
-}
-
-declare module '../../records/log-events.ts' {
-  interface EventTypes extends Record<keyof typeof events, string> {}
-}
-
 /** Returns the names of the templates of a factor's pages. */
 function templatesOf({ pages: { challenge, enrollment } }: Factor): string[] {
   return [challenge.template, ...(enrollment === undefined ? [] : [enrollment.template])];
@@ -375,8 +318,8 @@ function templatesOf({ pages: { challenge, enrollment } }: Factor): string[] {
 export const mfa = feature<MfaDependencies, MfaGrantDependencies>({
   name: 'mfa',
   builtIns: mfaBuiltIns,
-  limits,
-  events,
+  limits: factorLimits,
+  events: factorEvents,
   grants: mfaGrants,
   routes: { ...mfaRoutes, ...mfaPages },
   collections: ['authenticators', 'factorChanges', 'browsers'],

@@ -5,6 +5,7 @@ import { requestExpired } from '../../engine/authorize/waiting-requests.ts';
 import { formFields } from '../../http/body.ts';
 import { AuthError } from '../../http/errors.ts';
 import { PAGE, type RouteDeclarations } from '../../http/router.ts';
+import { flowLimits } from '../flow/declaration.ts';
 import { startChallenge } from './challenge.ts';
 import { CHALLENGE, type ChallengePagesDependencies, openChallengePage } from './challenge-pages.ts';
 import { enroll, hasRecoveryCodes } from './enroll.ts';
@@ -235,7 +236,7 @@ async function postResend(deps: FactorPagesDependencies, ctx: Context, page: Fac
     await page.saveState({});
     return showEnrollment(deps, ctx, { ...page, state: {} }, selection);
   }
-  if (!(await deps.rateLimits.spend('passwordlessResend', `mfa\n${page.claimant.user.id}`))) {
+  if (!(await deps.rateLimits.spend(flowLimits.passwordlessResend, `mfa\n${page.claimant.user.id}`))) {
     return showChallenge(deps, ctx, page, selection, { alert: 'passwordless.tooSoon', status: 429 });
   }
   await challengeOnPage(deps, ctx, page, selection);

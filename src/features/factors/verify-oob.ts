@@ -5,6 +5,7 @@ import { requiredField } from '../../http/body.ts';
 import { AuthError } from '../../http/errors.ts';
 import { optional, required } from '../../http/parameter-schemas.ts';
 import type { Claimant } from './claimant.ts';
+import { factorEvents, factorLimits } from './declaration.ts';
 import type { FactorDependencies, MfaGrant, Verification } from './factor.ts';
 import { findChallenge, useChallenge } from './out-of-band.ts';
 import { confirmFirstUse, countGuesses, usableAuthenticators } from './verify.ts';
@@ -30,8 +31,8 @@ export async function verifyOob(
     if (authenticator === undefined) return { ok: false, outcome: 'unknown' };
     const outcome = await useChallenge(deps, oobCode, bindingCode);
     if (outcome !== 'accepted') return { ok: false, outcome };
-    if (challenge.needsCode) await deps.rateLimits.giveBack('mfaMessage', user.id);
-    else if (authenticator.active) await deps.rateLimits.giveBack('mfaPush', user.id);
+    if (challenge.needsCode) await deps.rateLimits.giveBack(factorLimits.mfaMessage, user.id);
+    else if (authenticator.active) await deps.rateLimits.giveBack(factorLimits.mfaPush, user.id);
     const isConfirmed = await confirmFirstUse(deps, claimant, authenticator);
     return isConfirmed ? { ok: true } : { ok: false, outcome: 'unknown' };
   };
@@ -47,7 +48,7 @@ export const oobGrant: MfaGrant = {
     oob_code: required('The value from the challenge.'),
     binding_code: optional('The code that was sent, if one was.'),
   }),
-  events: { success: 'seoobft', failure: 'feoobft' },
+  events: { success: factorEvents.seoobft, failure: factorEvents.feoobft },
   verify: async (deps, claimant, params) => {
     const oobCode = requiredField(params, 'oob_code');
     const challenge = await findChallenge(deps, oobCode);

@@ -11,6 +11,7 @@ import type { User } from '../../users/user.ts';
 import { lackFor } from '../../users/user-acts.ts';
 import type { Authenticator } from './authenticators.ts';
 import type { Claimant } from './claimant.ts';
+import { factorEvents, factorLimits } from './declaration.ts';
 import type { FactorPermission } from './elevation.ts';
 import type { FactorDependencies, Verification } from './factor.ts';
 import { activeAuthenticators, enrollable } from './policy.ts';
@@ -98,7 +99,12 @@ export async function confirmFirstUse(
     await deps.authenticators.remove(authenticator.id);
     return false;
   }
-  deps.events.record({ type: 'gd_enrollment_complete', user_id: user.id, client_id: clientId, ip });
+  deps.events.record({
+    type: factorEvents.gd_enrollment_complete,
+    user_id: user.id,
+    client_id: clientId,
+    ip,
+  });
   await permit?.onConfirmed?.(authenticator);
   await recordUse(deps, authenticator);
   // The user is told by mail, in case somebody else did it.
@@ -122,7 +128,10 @@ interface VerificationEvents {
   success: EventType;
   failure: EventType;
 }
-const AUTHENTICATION_EVENTS: VerificationEvents = { success: 'gd_auth_succeed', failure: 'gd_auth_failed' };
+const AUTHENTICATION_EVENTS: VerificationEvents = {
+  success: factorEvents.gd_auth_succeed,
+  failure: factorEvents.gd_auth_failed,
+};
 
 /**
  * Runs a verification and counts failures: for the user, whatever the token or address, and for user and address.
@@ -147,13 +156,13 @@ export async function countGuesses(
     step: 'mfa',
   } as const;
   await tryProof(deps.attempts, attempt, async () => {
-    if (!(await deps.rateLimits.spend('mfaCode', user.id))) {
-      deps.events.record({ ...context, type: 'gd_otp_rate_limit_exceed' });
+    if (!(await deps.rateLimits.spend(factorLimits.mfaCode, user.id))) {
+      deps.events.record({ ...context, type: factorEvents.gd_otp_rate_limit_exceed });
       throw new AuthError(429, 'too_many_attempts', 'Too many wrong codes. Wait a while, then log in again.');
     }
     verification = await verify();
     if (!verification.ok) return undefined;
-    await deps.rateLimits.giveBack('mfaCode', user.id);
+    await deps.rateLimits.giveBack(factorLimits.mfaCode, user.id);
     return verification;
   });
   deps.events.record({ ...context, type: verification.ok ? events.success : events.failure });

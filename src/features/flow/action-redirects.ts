@@ -5,6 +5,7 @@
 import type { Context } from 'koa';
 import type { Challenges } from '../../capabilities/protection/challenges.ts';
 import { requestExpired, waitingPath } from '../../engine/authorize/waiting-requests.ts';
+import { engineEvents } from '../../engine/base/declaration.ts';
 import type { ReturnRequest, ReturnResult } from '../../engine/login/login-runs.ts';
 import { bodyTexts, textsOf, withParameters } from '../../http/body.ts';
 import { browserCookie } from '../../http/browser-cookie.ts';
@@ -173,7 +174,7 @@ async function acceptReturn(
   const state = returned.body.state ?? returned.query.state ?? '';
   const path = state === '' ? undefined : await actionRedirects.finish(ctx, state, returned);
   if (path === undefined) {
-    events.record({ type: 'f', ip: ctx.ip, description: UNKNOWN_STATE });
+    events.record({ type: engineEvents.f, ip: ctx.ip, description: UNKNOWN_STATE });
     throw requestExpired();
   }
   // Continues at a path with the request's own cookies, where it is checked whether the request still waits.

@@ -5,21 +5,23 @@ import { z } from 'zod';
 import type { LoginTickets } from '../../capabilities/protection/login-tickets.ts';
 import type { RateLimits } from '../../capabilities/protection/rate-limit.ts';
 import { admissionOf } from '../../engine/admission/admission.ts';
+import { engineLimits } from '../../engine/base/declaration.ts';
 import { feature } from '../../engine/provider/feature.ts';
 import type { VendorGrant } from '../../engine/token/tokens.ts';
 import { bodyTexts } from '../../http/body.ts';
 import { browserOf } from '../../http/browser-cookie.ts';
 import { AuthError, oauthShape } from '../../http/errors.ts';
+import { httpLimits } from '../../http/limits.ts';
 import { optional, required } from '../../http/parameter-schemas.ts';
 import type { RouteDeclarations } from '../../http/router.ts';
 import type { Client } from '../../records/collections.ts';
-import type { Limits } from '../../records/limits.ts';
 import type { Random } from '../../runtime/secrets.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';
 import { isOriginOf } from '../../tenant/snapshot.ts';
 import type { Users } from '../../users/users.ts';
 import { actionRedirectRoutes } from './action-redirects.ts';
+import { flowEvents, flowLimits } from './declaration.ts';
 import { type FlowDependencies, requestRoutes } from './routes.ts';
 import { type WidgetDependencies, widgetRoutes } from './widget.ts';
 
@@ -46,7 +48,7 @@ interface CrossOriginDependencies {
 /** The route that issues a login ticket for credentials. */
 const crossOriginRoutes: RouteDeclarations<CrossOriginDependencies> = {
   'POST /co/authenticate': {
-    limit: 'other',
+    limit: httpLimits.other,
     cors: 'applications',
     errors: oauthShape,
     summary:
@@ -81,7 +83,7 @@ async function handle(deps: CrossOriginDependencies, ctx: Context): Promise<void
       const { client_id: clientId } = bodyTexts(ctx);
       const client = clientId === undefined ? undefined : await deps.config.client(clientId);
       deps.events.record({
-        type: 'fcoa',
+        type: flowEvents.fcoa,
         ip: ctx.ip,
         description: thrown.error_description,
         ...(client !== undefined && { client_id: client.client_id }),
@@ -92,7 +94,7 @@ async function handle(deps: CrossOriginDependencies, ctx: Context): Promise<void
 }
 
 async function logIn(deps: CrossOriginDependencies, ctx: Context): Promise<void> {
-  await deps.rateLimits.takeFrom(ctx, 'coAuthenticate');
+  await deps.rateLimits.takeFrom(ctx, flowLimits.coAuthenticate);
   const { client_id: clientId, credential_type: type, ...params } = bodyTexts(ctx);
   const client = clientId === undefined ? undefined : await deps.config.client(clientId);
   if (client === undefined) throw incompleteRequest();
@@ -105,7 +107,12 @@ async function logIn(deps: CrossOriginDependencies, ctx: Context): Promise<void>
   // Refused here, where the page can show it, instead of by an error at the callback.
   if (refusal?.error === 'unauthorized') throw new AuthError(403, 'blocked_user', 'Blocked user');
   const ticket = await deps.tickets.issue(ctx, login, client.client_id);
-  deps.events.record({ type: 'scoa', client_id: client.client_id, user_id: login.userId, ip: ctx.ip });
+  deps.events.record({
+    type: flowEvents.scoa,
+    client_id: client.client_id,
+    user_id: login.userId,
+    ip: ctx.ip,
+  });
   ctx.set('Cache-Control', 'no-store');
   // SDKs store co_verifier under co_id; here the ticket's cookie is what counts.
   ctx.body = {
@@ -175,7 +182,7 @@ interface AppLinksDependencies {
 }
 
 const appDocument = {
-  limit: 'discovery',
+  limit: engineLimits.discovery,
   cors: 'none',
   errors: oauthShape,
 } as const;
@@ -245,27 +252,10 @@ interface FlowFeatureDependencies
     WidgetDependencies,
     AppLinksDependencies {}
 
-const limits = {
-  coAuthenticate: { capacity: 50, perMinute: 300, per: 'address', where: '`/co/authenticate`' },
-  hosted: { capacity: 300, perMinute: 300, per: 'address', where: 'the hosted pages and their forms' },
-} satisfies Limits;
-
-const events = {
-  scoa: 'Credentials from a page of the application were accepted; it got a login ticket.',
-  fcoa: 'Credentials from a page of the application were refused.',
-};
-
-declare module '../../records/limits.ts' {
-  interface LimitNames extends Record<keyof typeof limits, Bucket> {}
-}
-declare module '../../records/log-events.ts' {
-  interface EventTypes extends Record<keyof typeof events, string> {}
-}
-
 export const flow = feature<FlowFeatureDependencies>({
   name: 'flow',
-  limits,
-  events,
+  limits: flowLimits,
+  events: flowEvents,
   routes: {
     ...requestRoutes,
     ...actionRedirectRoutes,

@@ -2,8 +2,10 @@
 // (docs/wire/legacy-pages.md): public data about one application.
 import type { Context } from 'koa';
 import { z } from 'zod';
+import { engineLimits } from '../../engine/base/declaration.ts';
 import { AuthError, oauthShape } from '../../http/errors.ts';
 import { countryOf } from '../../http/languages.ts';
+import { httpLimits } from '../../http/limits.ts';
 import type { RouteDeclarations } from '../../http/router.ts';
 import { jsonForScript } from '../../http/script.ts';
 import type { Config } from '../../tenant/config.ts';
@@ -15,7 +17,7 @@ export interface WidgetDependencies {
   describeConnections(clientId: string, organization?: string): Promise<readonly object[]>;
 }
 
-const widgetCall = { limit: 'other', cors: 'applications', errors: oauthShape } as const;
+const widgetCall = { limit: httpLimits.other, cors: 'applications', errors: oauthShape } as const;
 
 // docs/decisions/login-pages.md#there-are-no-bot-challenges
 /** The route that asks whether a captcha is required. It never is. */
@@ -32,7 +34,7 @@ const challenge = {
 /** The routes of the widget. */
 export const widgetRoutes: RouteDeclarations<WidgetDependencies> = {
   'GET|HEAD /client/:file': {
-    limit: 'discovery',
+    limit: engineLimits.discovery,
     cors: 'any',
     errors: oauthShape,
     summary: "`<client_id>.js`: an application's settings, for the login widget",
@@ -40,7 +42,7 @@ export const widgetRoutes: RouteDeclarations<WidgetDependencies> = {
     handle: sendSettings,
   },
   'GET|HEAD /organizations/:organization/client/:file': {
-    limit: 'discovery',
+    limit: engineLimits.discovery,
     cors: 'any',
     errors: oauthShape,
     summary: '`<client_id>.js` with only the connections of an organization',

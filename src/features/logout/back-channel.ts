@@ -10,9 +10,11 @@ import { type SessionMetadata, sessionMetadata } from '../../engine/session/sess
 import type { Outbound } from '../../http/outbound.ts';
 import { OutboundError } from '../../http/outbound-error.ts';
 import type { Client } from '../../records/collections.ts';
+import type { EventType } from '../../records/log-events.ts';
 import type { Store } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';
+import { logoutEvents } from './declaration.ts';
 
 interface BackChannelDependencies {
   store: Store;
@@ -77,14 +79,19 @@ function logoutTokenDelivery(deps: BackChannelDependencies): DeliveryKind<Logout
     kind: 'logout-token',
     attempt: async (notice) => {
       await post(deps, notice);
-      record(deps, notice, 'oidc_backchannel_logout_succeeded', `Notified ${hostOf(notice.address)}`);
+      record(
+        deps,
+        notice,
+        logoutEvents.oidc_backchannel_logout_succeeded,
+        `Notified ${hostOf(notice.address)}`,
+      );
     },
     isTemporary: (error) => error instanceof DeliveryRefused && error.isTemporary,
     onGiveUp: async (notice, error) => {
       const why = error instanceof DeliveryRefused ? error.message : 'it could not be sent';
       if (!(error instanceof DeliveryRefused))
         deps.log.error({ err: error }, 'a logout token could not be made');
-      record(deps, notice, 'oidc_backchannel_logout_failed', `${hostOf(notice.address)}: ${why}`);
+      record(deps, notice, logoutEvents.oidc_backchannel_logout_failed, `${hostOf(notice.address)}: ${why}`);
     },
     pauses: PAUSES,
     maxDuration: TIMEOUT * 2,
@@ -149,7 +156,7 @@ async function post(
 function record(
   { events }: BackChannelDependencies,
   { clientId, session }: LogoutNotice,
-  type: 'oidc_backchannel_logout_succeeded' | 'oidc_backchannel_logout_failed',
+  type: EventType,
   description: string,
 ): void {
   events.record({ type, client_id: clientId, user_id: session.userId, description });

@@ -1,5 +1,6 @@
 // The end of every logout: ends the session, notifies its applications, and returns where the browser goes.
 import type { Context } from 'koa';
+import { engineEvents } from '../../engine/base/declaration.ts';
 import type { Sessions, UserSession } from '../../engine/session/sessions.ts';
 import { withParameters } from '../../http/body.ts';
 import type { Config } from '../../tenant/config.ts';
@@ -53,7 +54,7 @@ export async function endSession(
     browser: { returnTo: provider ?? last },
   });
   events.record({
-    type: 'slo',
+    type: engineEvents.slo,
     ...(clientId === undefined ? {} : { client_id: clientId }),
     ...(session.connection === undefined ? {} : { connection: session.connection }),
     user_id: session.userId,

@@ -3,16 +3,18 @@
 import type { Context } from 'koa';
 import { z } from 'zod';
 import type { Views } from '../../capabilities/pages/views.ts';
+import { engineEvents } from '../../engine/base/declaration.ts';
 import { feature } from '../../engine/provider/feature.ts';
 import type { LogoutChannel } from '../../engine/session/logout-channels.ts';
 import type { UserSession } from '../../engine/session/sessions.ts';
 import type { Csrf } from '../../http/csrf.ts';
 import { AuthError } from '../../http/errors.ts';
+import { httpLimits } from '../../http/limits.ts';
 import { optional } from '../../http/parameter-schemas.ts';
 import type { RouteDeclarations } from '../../http/router.ts';
-import type { Limits } from '../../records/limits.ts';
 import { nameOf } from '../../users/profile.ts';
 import type { Users } from '../../users/users.ts';
+import { logoutEvents, logoutLimits } from './declaration.ts';
 import {
   type EndSessionDependencies,
   endSession,
@@ -111,7 +113,7 @@ function redirect(ctx: Context, to: string): void {
 export interface LogoutDependencies extends EndSessionDependencies, RpDependencies, PageDependencies {}
 
 const page = { cors: 'none', errors: 'page' } as const;
-const endpoint = { ...page, limit: 'logout' } as const;
+const endpoint = { ...page, limit: logoutLimits.logout } as const;
 
 const LOGGED_OUT = {
   200: 'The session has ended: a page, or `OK` for clients that do not accept HTML. Or a page that asks whether to log out.',
@@ -163,10 +165,10 @@ const logoutRoutes: RouteDeclarations<LogoutDependencies> = {
     handle: logRefusals((deps, ctx) => rpLogout(deps, ctx, postedFields(ctx, RP_PARAMETERS), 'POST')),
   },
   [`POST ${CONSENT_PATH}` as const]: { ...endpoint, handle: logRefusals(handleConsent) },
-  [`GET ${CALLBACK_PATH}` as const]: { ...page, limit: 'other', handle: handleProviderReturn },
+  [`GET ${CALLBACK_PATH}` as const]: { ...page, limit: httpLimits.other, handle: handleProviderReturn },
   [`GET|HEAD ${SIGNED_OUT_PATH}` as const]: {
     ...page,
-    limit: 'other',
+    limit: httpLimits.other,
     handle: (deps, ctx) => finishLogout(deps, ctx, { to: undefined, frames: [] }),
   },
 };
@@ -220,36 +222,17 @@ function logRefusals(handle: (deps: LogoutDependencies, ctx: Context) => Promise
       await handle(deps, ctx);
     } catch (thrown) {
       if (thrown instanceof AuthError && thrown.status < 500) {
-        deps.events.record({ type: 'flo', ip: ctx.ip, description: thrown.error_description });
+        deps.events.record({ type: engineEvents.flo, ip: ctx.ip, description: thrown.error_description });
       }
       throw thrown;
     }
   };
 }
 
-const limits = {
-  logout: { capacity: 200, perMinute: 300, per: 'address', where: '`/v2/logout`, `/oidc/logout`' },
-} satisfies Limits;
-
-const events = {
-  slo: 'A user logged out.',
-  flo: 'A logout was refused; the description says why.',
-  oidc_backchannel_logout_succeeded: 'An application accepted the logout token of a session that ended.',
-  oidc_backchannel_logout_failed: 'An application did not accept the logout token of a session that ended.',
-};
-
-declare module '../../records/limits.ts' {
-  interface LimitNames extends Record<keyof typeof limits, Bucket> {}
-}
-
-declare module '../../records/log-events.ts' {
-  interface EventTypes extends Record<keyof typeof events, string> {}
-}
-
 export const logout = feature<LogoutDependencies, { backChannel: LogoutChannel }>({
   name: 'logout',
-  limits,
-  events,
+  limits: logoutLimits,
+  events: logoutEvents,
   logoutChannels: ({ backChannel }) => [backChannel],
   routes: logoutRoutes,
   pages: ['logout/consent', 'logout/kept', 'logout/signed-out'],

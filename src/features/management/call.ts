@@ -4,6 +4,7 @@ import type { MultipartRules } from '../../http/multipart.ts';
 import { isNamedSecret } from '../../records/secrets.ts';
 import type { Events } from '../../tenant/events.ts';
 import type { UserAct } from '../../users/user-acts.ts';
+import { managementEvents } from './declaration.ts';
 
 type ManagementMethod = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
 
@@ -170,7 +171,7 @@ export function recordCall(
   const { caller, ip } = request;
   const answer = 'answer' in outcome ? outcome.answer : undefined;
   events.record({
-    type: answer === undefined ? 'fapi' : 'sapi',
+    type: answer === undefined ? managementEvents.fapi : managementEvents.sapi,
     description: 'message' in outcome ? outcome.message : call.summary,
     client_id: caller.clientId,
     ...(caller.isUser || caller.administrator !== undefined ? { user_id: caller.subject } : {}),

@@ -7,7 +7,6 @@ import { bodyOf, bodyWithoutFile } from '../../http/body.ts';
 import { AuthError } from '../../http/errors.ts';
 import { isMultipart } from '../../http/multipart.ts';
 import { type RouteDeclaration, route } from '../../http/router.ts';
-import type { Limits } from '../../records/limits.ts';
 import type { TenantConfig } from '../../tenant/config.ts';
 import type { TenantUsers } from '../../users/users.ts';
 import { type AnswerDependencies, allow, execute, queryFor, recordFailure } from './answer.ts';
@@ -17,6 +16,7 @@ import { largestBodyOf } from './body-size.ts';
 import type { Call, Caller, CallRequest } from './call.ts';
 import { authorize, type CallerDependencies, callerOf } from './caller.ts';
 import { MANAGEMENT_CALLS, type ManagementDependencies } from './calls.ts';
+import { managementEvents, managementLimits } from './declaration.ts';
 import { managementShape } from './errors.ts';
 import { exportLinks, type LinkDependencies } from './jobs/links.ts';
 
@@ -27,7 +27,7 @@ interface ManagementRoutesDependencies extends CallerDependencies, AnswerDepende
 /** Returns the route of a call. */
 function routeOf<D>(call: Call<D>): RouteDeclaration<D & ManagementRoutesDependencies> {
   return route({
-    limit: 'management',
+    limit: managementLimits.management,
     cors: 'applications',
     errors: managementShape,
     bodies: {
@@ -116,23 +116,6 @@ function queryOf(call: Pick<Call<never>, 'query'>, ctx: Context): Record<string,
   return query;
 }
 
-const limits = {
-  management: { capacity: 300, perMinute: 1800, per: 'address', where: '`/api/v2/*`' },
-} satisfies Limits;
-
-const events = {
-  sapi: 'A call of the Management API made a change; the details are who made it, what it was, and the values before and after.',
-  fapi: 'A call of the Management API that would have made a change was refused.',
-};
-
-declare module '../../records/limits.ts' {
-  interface LimitNames extends Record<keyof typeof limits, Bucket> {}
-}
-
-declare module '../../records/log-events.ts' {
-  interface EventTypes extends Record<keyof typeof events, string> {}
-}
-
 /** What the Management API needs. It may show no administrator. */
 export type ManagementFeatureDependencies = {
   users: TenantUsers;
@@ -176,11 +159,11 @@ export const management = feature<ManagementNeeds, unknown, ManagementFeatureDep
   given: managementDependencies,
   name: 'management',
   // Unknown paths below `/api/v2/` are answered in the API's error format too: clients decode no other.
-  area: { prefix: '/api/v2/', limit: 'management', errors: managementShape },
+  area: { prefix: '/api/v2/', limit: managementLimits.management, errors: managementShape },
   hasResources: true,
   builtIns: managementBuiltIns,
-  limits,
-  events,
+  limits: managementLimits,
+  events: managementEvents,
   routes: {
     ...Object.fromEntries(
       MANAGEMENT_CALLS.map((call) => [`${call.method} /api/v2${call.path}` as const, routeOf(call)]),

@@ -4,6 +4,7 @@ import http from 'node:http';
 import type { Context } from 'koa';
 import { feature } from '../../engine/provider/feature.ts';
 import { AuthError, oauthShape } from '../../http/errors.ts';
+import { httpLimits } from '../../http/limits.ts';
 import { isSameSecret } from '../../runtime/secrets.ts';
 import type { Metrics } from './registry.ts';
 import type { MetricsSettings } from './settings.ts';
@@ -30,7 +31,7 @@ export const metricsFeature = feature<MetricsNeeds, unknown, MetricsDependencies
   },
   routes: {
     'GET|HEAD /metrics': {
-      limit: 'other',
+      limit: httpLimits.other,
       cors: 'none',
       errors: oauthShape,
       summary: 'Metrics, for callers with METRICS_TOKEN as bearer token, if it is set',

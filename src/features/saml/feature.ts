@@ -11,17 +11,18 @@ import {
   sendByRedirect,
   verifyMessage,
 } from '../../capabilities/saml-messages/bindings.ts';
+import { samlLimits } from '../../capabilities/saml-messages/declaration.ts';
 import { logoutRequest, readLogoutResponse } from '../../capabilities/saml-messages/logout-messages.ts';
 import { refuseReplay } from '../../capabilities/saml-messages/message.ts';
 import { NAME_ID_FORMATS } from '../../capabilities/saml-messages/name-id.ts';
 import { BINDING, CLAIMS, NS, STATUS } from '../../capabilities/saml-messages/names.ts';
 import { parseXml } from '../../capabilities/saml-messages/reader.ts';
 import { attribute, badMessage, type Markup, xml } from '../../capabilities/saml-messages/xml.ts';
+import { engineEvents } from '../../engine/base/declaration.ts';
 import { feature } from '../../engine/provider/feature.ts';
 import { AuthError } from '../../http/errors.ts';
 import { optional } from '../../http/parameter-schemas.ts';
 import type { RouteDeclaration, RouteDeclarations } from '../../http/router.ts';
-import type { Limits } from '../../records/limits.ts';
 import { epochSeconds } from '../../runtime/clock.ts';
 import { audienceOf } from './audience.ts';
 import type { IdentityProvider } from './identity-provider.ts';
@@ -54,7 +55,7 @@ type LogoutHandler = (
 
 const logoutRoute = (handler: LogoutHandler) =>
   ({
-    limit: 'samlp',
+    limit: samlLimits.samlp,
     cors: 'none',
     errors: 'page',
     handle: async (deps: SamlLogoutRoutesDependencies, ctx: Context): Promise<void> => {
@@ -200,7 +201,7 @@ interface SamlRoutesDependencies extends SamlDependencies, SamlLogoutRoutesDepen
   views: Views;
 }
 
-const samlp = { limit: 'samlp', cors: 'none', errors: 'page' } as const;
+const samlp = { limit: samlLimits.samlp, cors: 'none', errors: 'page' } as const;
 
 const requestParameters = {
   SAMLRequest: optional(
@@ -303,7 +304,7 @@ function recordRejection(handle: RouteDeclaration<SamlRoutesDependencies>['handl
     } catch (thrown) {
       if (thrown instanceof AuthError && thrown.status < 500) {
         deps.events.record({
-          type: ctx.path.includes('/logout') ? 'flo' : 'f',
+          type: ctx.path.includes('/logout') ? engineEvents.flo : engineEvents.f,
           client_id: String(ctx.params.client_id),
           ip: ctx.ip,
           description: `SAML: ${thrown.error_description}`,
@@ -408,17 +409,8 @@ function attributeElement([claim, friendlyName]: [string, string]): Markup {
   });
 }
 
-const limits = {
-  samlp: { capacity: 200, perMinute: 300, per: 'address', where: '`/samlp/*`' },
-} satisfies Limits;
-
-declare module '../../records/limits.ts' {
-  interface LimitNames extends Record<keyof typeof limits, Bucket> {}
-}
-
 export const saml = feature<SamlRoutesDependencies, LogoutPropagationDependencies>({
   name: 'saml',
-  limits,
   logoutChannels: (deps) => [samlLogoutChannel(deps)],
   routes: samlRoutes,
   collections: ['samlSessions', 'samlLogouts', 'samlMessages'],

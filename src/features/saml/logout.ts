@@ -8,6 +8,7 @@ import { unspecified } from '../../capabilities/saml-messages/name-id.ts';
 import { STATUS } from '../../capabilities/saml-messages/names.ts';
 import type { Status } from '../../capabilities/saml-messages/status-response.ts';
 import { badMessage } from '../../capabilities/saml-messages/xml.ts';
+import { engineEvents } from '../../engine/base/declaration.ts';
 import type { Sessions } from '../../engine/session/sessions.ts';
 import type { Events } from '../../tenant/events.ts';
 import { finishPropagation, type LogoutPropagationDependencies, reachable } from './logout-propagation.ts';
@@ -180,7 +181,7 @@ function recordLogout(
 ): void {
   if (first === undefined) return;
   events.record({
-    type: 'slo',
+    type: engineEvents.slo,
     client_id: clientId,
     user_id: first.user_id,
     ip: ctx.ip,

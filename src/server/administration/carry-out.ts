@@ -72,7 +72,7 @@ export async function* sendOrRunTransfer(
 function createLocalEvents(capabilities: { store: Store; clock: Clock; random: Random }, days: number) {
   const budget = () => ({ isRecorded: true, omitted: 0 });
   const log = pino({ level: 'silent' });
-  return createEvents({ ...capabilities, log, budget, types: new Set(['sapi']), retentionDays: () => days });
+  return createEvents({ ...capabilities, log, budget, retentionDays: () => days });
 }
 
 /** Returns a function that ends all sessions and tokens of a user. Applications are not notified. */

@@ -3,6 +3,7 @@
 import type { Logger } from 'pino';
 import type { z } from 'zod';
 import { redacted } from '../../features/management/call.ts';
+import { managementEvents } from '../../features/management/declaration.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Random } from '../../runtime/secrets.ts';
 import type { Waits } from '../../runtime/waits.ts';
@@ -49,7 +50,7 @@ export function recordOrder(
   { before, after }: { before?: object | undefined; after?: object | undefined },
 ): void {
   events.record({
-    type: 'sapi',
+    type: managementEvents.sapi,
     description,
     user_name: LOCAL,
     details: {

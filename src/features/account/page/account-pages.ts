@@ -11,6 +11,7 @@ import { SECOND_FACTORS } from '../../../records/second-factors.ts';
 import type { FactorPagesDependencies } from '../../factors/factor.ts';
 import { enrollable } from '../../factors/policy.ts';
 import type { Actor } from '../actor.ts';
+import { accountEvents } from '../declaration.ts';
 import {
   beginMethod,
   confirmMethod,
@@ -102,7 +103,7 @@ const securityRoutes: RouteDeclarations<SecurityDependencies> = {
     async (deps, ctx, actor) => {
       await deps.browsers.forgetAllOf(actor.user.id);
       recordChange(deps, ctx, actor, {
-        type: 'account_changed',
+        type: accountEvents.account_changed,
         description: 'remembered browsers forgotten',
       });
       back(ctx, SECTION, 'browsersForgotten');

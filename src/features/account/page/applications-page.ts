@@ -12,6 +12,7 @@ import type { Store } from '../../../store/contract.ts';
 import { primaryIdentity } from '../../../users/changes.ts';
 import { connectedAccountsOf } from '../../../users/connected-accounts.ts';
 import { type ConnectedDependencies, removeConnected } from '../connected-accounts.ts';
+import { accountEvents } from '../declaration.ts';
 import { ACCOUNT } from './callbacks.ts';
 import { allowsLinking } from './linking.ts';
 import { type NoticeDependencies, recordChange } from './notices.ts';
@@ -42,7 +43,7 @@ export const applicationsRoutes: RouteDeclarations<ApplicationsDependencies> = {
   [`POST ${ACCOUNT}${SECTION}`]: formRoute(SECTION, { act: 'session' }, async (deps, ctx, actor) => {
     const { application } = formFields(ctx, 'application');
     await withdraw(deps, actor.user.id, application);
-    recordChange(deps, ctx, actor, { type: 'account_changed', description: 'consent withdrawn' });
+    recordChange(deps, ctx, actor, { type: accountEvents.account_changed, description: 'consent withdrawn' });
     back(ctx, SECTION, 'withdrawn');
   }),
   [`POST ${ACCOUNT}${SECTION}/unlink`]: formRoute(SECTION, { act: 'identity' }, unlink),
@@ -149,7 +150,7 @@ async function unlink(
   const still = [deps.users.stillWrite(actor.user)];
   if (!(await deps.users.unlink(actor.user.id, found.id, still))) return back(ctx, SECTION);
   await deps.endUnlinked(actor.user.id, found);
-  recordChange(deps, ctx, actor, { type: 'account_changed', description: 'identity unlinked' });
+  recordChange(deps, ctx, actor, { type: accountEvents.account_changed, description: 'identity unlinked' });
   const owners = [actor.user, { ...found.profile }];
   await mailOwners(deps, owners, 'unlinked', { ip: ctx.ip, languages: languagesOf(ctx) });
   back(ctx, SECTION, 'unlinked');

@@ -4,6 +4,7 @@ import { DeliveryError, type MessageKind } from '../../../capabilities/delivery/
 import { AuthError } from '../../../http/errors.ts';
 import type { FactorDependencies } from '../../factors/factor.ts';
 import type { Actor } from '../actor.ts';
+import { accountLimits } from '../declaration.ts';
 
 /** Lifetime of a code in seconds. */
 const CODE_SECONDS = 300;
@@ -30,7 +31,7 @@ export async function sendCode(
   { user, clientId, login, languages, ip }: Actor,
   { purpose, channel, kind, to, data = {}, isEnrollment = false }: CodeRequest,
 ): Promise<boolean> {
-  if (!(await deps.rateLimits.spend('accountMail', user.id)))
+  if (!(await deps.rateLimits.spend(accountLimits.accountMail, user.id)))
     throw new AuthError(429, 'too_many_requests', 'Too many messages for this user. Try again later.');
   await deps.limitDestination(`${channel}\n${to}`);
   const { secret, ref, save } = deps.challenges.prepareCode({

@@ -15,6 +15,8 @@ import type { Identity } from '../../../users/changes.ts';
 import { connectedAccountsOf, connectedAccountView } from '../../../users/connected-accounts.ts';
 import type { User } from '../../../users/user.ts';
 import type { Users } from '../../../users/users.ts';
+import { databaseEvents } from '../../connections/database/declaration.ts';
+import { accountEvents } from '../declaration.ts';
 import { ACCOUNT } from './callbacks.ts';
 import { type NoticeDependencies, notifyUser, recordChange } from './notices.ts';
 import {
@@ -38,7 +40,7 @@ export const dataRoutes: RouteDeclarations<DataDependencies> = {
   [`GET ${ACCOUNT}${SECTION}`]: pageRoute(SECTION, (deps, ctx, actor) => showData(deps, ctx, actor)),
   [`POST ${ACCOUNT}${SECTION}/copy`]: formRoute(SECTION, { act: 'copy' }, async (deps, ctx, actor) => {
     const copy = await copyOfData(deps, actor.user.id);
-    recordChange(deps, ctx, actor, { type: 'account_changed', description: 'copy of the data' });
+    recordChange(deps, ctx, actor, { type: accountEvents.account_changed, description: 'copy of the data' });
     ctx.set('Cache-Control', 'no-store');
     ctx.set('Content-Disposition', 'attachment; filename="account.json"');
     ctx.type = 'application/json';
@@ -67,7 +69,7 @@ async function deleteAccount(deps: DataDependencies, ctx: Context, actor: PageAc
   const isMeant = isSameSecret(plainName(confirm), plainName(identifierOf(actor)));
   if (!isMeant) return showData(deps, ctx, actor, 'own.delete.differs');
   await deps.removeUser(actor.user.id, actor.user);
-  recordChange(deps, ctx, actor, { type: 'sdu', description: 'deleted by its user' });
+  recordChange(deps, ctx, actor, { type: databaseEvents.sdu, description: 'deleted by its user' });
   await notifyUser(deps, ctx, actor.user, 'deleted');
   await endAccountSession(deps, ctx);
   await deps.views.page(ctx, 'account/done', { done: 'own.deleted' });

@@ -14,6 +14,7 @@ import type { Config } from '../../../tenant/config.ts';
 import { isStill } from '../../../users/still.ts';
 import type { User } from '../../../users/user.ts';
 import type { Users } from '../../../users/users.ts';
+import { accountEvents, accountLimits } from '../declaration.ts';
 import { ACCOUNT } from './callbacks.ts';
 import { editableOf } from './editable.ts';
 import { notifyUser } from './notices.ts';
@@ -206,7 +207,7 @@ async function requestEmailChange(
   const { user, login } = actor;
   if ((await editableOf(deps, user.id))?.editsEmail !== true) return back(ctx, '');
   const { email } = formFields(ctx, 'email');
-  if (!(await deps.rateLimits.spend('accountMail', user.id)))
+  if (!(await deps.rateLimits.spend(accountLimits.accountMail, user.id)))
     throw new AuthError(429, 'too_many_requests', 'Too many messages for this user. Try again later.');
   const { credentialVersion, id: session } = login;
   const by = { languages: languagesOf(ctx), ip: ctx.ip, credentialVersion, session };
@@ -244,7 +245,7 @@ async function useLink(deps: EmailPageDependencies, ctx: Context): Promise<void>
   if (outcome === 'taken')
     throw new AuthError(409, 'invalid_request', 'Another account has this e-mail address.');
   const { changed: user, email } = outcome;
-  deps.events.record({ type: 'sce', user_id: user.id, user_name: email, ip: ctx.ip });
+  deps.events.record({ type: accountEvents.sce, user_id: user.id, user_name: email, ip: ctx.ip });
   await notifyUser(deps, ctx, user, 'email');
   await deps.views.page(ctx, 'account/done', { done: 'own.email.changed' });
 }

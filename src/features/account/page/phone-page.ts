@@ -3,6 +3,7 @@ import type { Context } from 'koa';
 import { formFields } from '../../../http/body.ts';
 import type { RouteDeclarations } from '../../../http/router.ts';
 import type { FactorDependencies } from '../../factors/factor.ts';
+import { accountEvents } from '../declaration.ts';
 import { ACCOUNT } from './callbacks.ts';
 import { notifyUser, recordChange } from './notices.ts';
 import { back, formRoute } from './page.ts';
@@ -36,7 +37,7 @@ async function prove(deps: PhonePageDependencies, ctx: Context, actor: PageActor
     const faults = { code: outcome === 'taken' ? 'own.phone.taken' : 'own.phone.wrong' };
     return showProfile(deps, ctx, actor, { phoneAsked: phone, faults, alert: 'own.profile.failed' });
   }
-  recordChange(deps, ctx, actor, { type: 'account_changed', description: 'phone number' });
+  recordChange(deps, ctx, actor, { type: accountEvents.account_changed, description: 'phone number' });
   await notifyUser(deps, ctx, actor.user, 'phone');
   back(ctx, '', 'saved');
 }

@@ -5,6 +5,7 @@ import { formFields } from '../../../http/body.ts';
 import type { RouteDeclarations } from '../../../http/router.ts';
 import type { User } from '../../../users/user.ts';
 import type { FactorDependencies } from '../../factors/factor.ts';
+import { accountEvents } from '../declaration.ts';
 import { ACCOUNT } from './callbacks.ts';
 import { editableOf } from './editable.ts';
 import { type NoticeDependencies, recordChange } from './notices.ts';
@@ -107,7 +108,7 @@ async function saveProfile(deps: ProfileDependencies, ctx: Context, actor: PageA
   }
   const patch = Object.fromEntries(MEMBERS.map((name) => [name, parsed.data[name] || undefined]));
   await deps.users.update(actor.user.id, patch);
-  recordChange(deps, ctx, actor, { type: 'account_changed', description: 'profile' });
+  recordChange(deps, ctx, actor, { type: accountEvents.account_changed, description: 'profile' });
   back(ctx, '', 'saved');
 }
 

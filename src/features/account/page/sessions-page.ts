@@ -3,6 +3,7 @@ import { type FormatTime, timesOf } from '../../../capabilities/pages/times.ts';
 import type { SessionDirectory, SessionView } from '../../../engine/session/session-directory.ts';
 import { formFields } from '../../../http/body.ts';
 import type { RouteDeclarations } from '../../../http/router.ts';
+import { accountEvents } from '../declaration.ts';
 import { ACCOUNT } from './callbacks.ts';
 import { type NoticeDependencies, recordChange } from './notices.ts';
 import { type AccountPageDependencies, back, formRoute, pageRoute, renderAccount } from './page.ts';
@@ -33,7 +34,7 @@ export const sessionsRoutes: RouteDeclarations<SessionsPageDependencies> = {
     if (found === undefined) return back(ctx, SECTION);
     await deps.sessionDirectory.end(found.id);
     await revokeLinksOf(deps, actor.user.id);
-    recordChange(deps, ctx, actor, { type: 'account_changed', description: 'one session ended' });
+    recordChange(deps, ctx, actor, { type: accountEvents.account_changed, description: 'one session ended' });
     if (found.id !== actor.login.id) return back(ctx, SECTION, 'sessionEnded');
     await endAccountSession(deps, ctx);
     await deps.views.page(ctx, 'logout/signed-out', {});
@@ -41,7 +42,10 @@ export const sessionsRoutes: RouteDeclarations<SessionsPageDependencies> = {
   [`POST ${ACCOUNT}${SECTION}/others`]: formRoute(SECTION, { act: 'session' }, async (deps, ctx, actor) => {
     await deps.endOtherSessions(actor.user.id, actor.login.id);
     await revokeLinksOf(deps, actor.user.id);
-    recordChange(deps, ctx, actor, { type: 'account_changed', description: 'all other sessions ended' });
+    recordChange(deps, ctx, actor, {
+      type: accountEvents.account_changed,
+      description: 'all other sessions ended',
+    });
     back(ctx, SECTION, 'sessionsEnded');
   }),
 };

@@ -21,6 +21,7 @@ import {
 import type { User } from '../../../users/user.ts';
 import type { UpstreamDependencies } from '../redirect.ts';
 import type { Upstream } from '../upstream/begin.ts';
+import { upstreamEvents } from '../upstream/declaration.ts';
 import { connectableConnections } from './purposes.ts';
 
 export interface ConnectedGrantDependencies extends RenewalDependencies {
@@ -46,7 +47,7 @@ export const connectedGrant: GrantDeclaration<ConnectedGrantDependencies> = {
     ),
   }),
   gty: 'federated-connection-access-token',
-  events: { success: 'connected_token_given', failure: 'connected_token_refused' },
+  events: { success: upstreamEvents.connected_token_given, failure: upstreamEvents.connected_token_refused },
   authenticate: async (deps, request) => {
     const { clientId, params, ctx } = request;
     const type = `http://${deps.config.settings().vendor_host}${TOKEN_TYPE}`;

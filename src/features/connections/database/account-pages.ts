@@ -26,6 +26,7 @@ import { checkStrength } from '../../../users/password-policy.ts';
 import type { Users } from '../../../users/users.ts';
 import type { ActionRedirects } from '../../flow/action-redirects.ts';
 import type { HostedDependencies } from '../../flow/request-page.ts';
+import { databaseEvents } from './declaration.ts';
 import {
   type OpenReset,
   openReset,
@@ -128,7 +129,7 @@ async function challengeReset(
   const refuse = (description: string) => {
     const { user_name: name, ...others } = details;
     const logEvent = { ...others, ...(name !== undefined && { user_name: name }) };
-    deps.events.record({ ...logEvent, type: 'fcp', description });
+    deps.events.record({ ...logEvent, type: databaseEvents.fcp, description });
     return new AuthError(403, 'access_denied', description);
   };
   if (denied !== undefined) throw refuse(denied.reason);

@@ -5,6 +5,7 @@ import type { ScriptFailure } from '../../../capabilities/scripts/limits.ts';
 import { asFault, PackageFault } from '../../../capabilities/scripts/packages/folder.ts';
 import type { Packages } from '../../../capabilities/scripts/packages/packages.ts';
 import { type Scripts, textsIn } from '../../../capabilities/scripts/scripts.ts';
+import { engineEvents } from '../../../engine/base/declaration.ts';
 import { AuthError } from '../../../http/errors.ts';
 import type { Connection, Organization } from '../../../records/collections.ts';
 import { type CustomScriptName, customScript } from '../../../records/custom-scripts.ts';
@@ -82,7 +83,7 @@ export function recordScriptFailure(
   reason: string,
 ): void {
   events.record({
-    type: 'f',
+    type: engineEvents.f,
     connection: connection.name,
     user_name: identifier,
     ...(clientId !== undefined && { client_id: clientId }),

@@ -5,8 +5,10 @@ import type { RateLimits } from '../../../capabilities/protection/rate-limit.ts'
 import type { ScriptFailure } from '../../../capabilities/scripts/limits.ts';
 import { AuthError } from '../../../http/errors.ts';
 import { lookupEmail } from '../../../records/email.ts';
+import type { EventType } from '../../../records/log-events.ts';
 import type { Clock } from '../../../runtime/clock.ts';
 import { type DatabaseUser, databaseUser } from '../../../users/database-user.ts';
+import { userEvents } from '../../../users/declaration.ts';
 import {
   type CustomRun,
   type CustomRunDependencies,
@@ -16,6 +18,7 @@ import {
   recordScriptFailure,
   runCustom,
 } from './custom-run.ts';
+import { databaseEvents, databaseLimits } from './declaration.ts';
 
 export interface CustomDatabases {
   /**
@@ -56,7 +59,7 @@ export interface CustomDatabases {
 
 /** The log event of a wrong password, as the script explains it: `fu` for an unknown user, else `fp`. */
 export interface FailureEvent {
-  type: 'fp' | 'fu';
+  type: EventType;
   description?: string;
 }
 
@@ -124,7 +127,7 @@ async function idOf(
 ): Promise<string | undefined> {
   if (!hasScript(request.connection, 'get_user')) return undefined;
   // The login that follows is refused then. Failures are counted by it alone: this script gets no password to guess.
-  if (!(await deps.rateLimits.hasLeft('customDatabase', failureKey(request)))) return undefined;
+  if (!(await deps.rateLimits.hasLeft(databaseLimits.customDatabase, failureKey(request)))) return undefined;
   const run = { name: 'get_user', args: [scriptIdentifier(request)] } as const;
   const { result, failure } = await runCustom(deps, request, run);
   if (failure !== undefined) {
@@ -198,7 +201,10 @@ async function login(
 
 /** Returns the log event of a WrongUsernameOrPasswordError: a code is given only for a user who exists. */
 function failureEvent({ code, message }: ScriptFailure): FailureEvent {
-  return { type: code === undefined ? 'fu' : 'fp', ...(message !== '' && { description: message }) };
+  return {
+    type: code === undefined ? databaseEvents.fu : userEvents.fp,
+    ...(message !== '' && { description: message }),
+  };
 }
 
 // docs/decisions/connections.md#if-a-database-script-fails-the-response-is-that-for-a-wrong-password
@@ -212,11 +218,11 @@ async function limitFailures(
   logIn: () => ReturnType<CustomDatabases['login']>,
 ): ReturnType<CustomDatabases['login']> {
   const key = failureKey(request);
-  if (!(await rateLimits.spend('customDatabase', key))) {
+  if (!(await rateLimits.spend(databaseLimits.customDatabase, key))) {
     throw new AuthError(429, 'too_many_requests', 'The user database failed too often. Try again later.');
   }
   const answer = await logIn();
-  if (answer !== 'failed') await rateLimits.giveBack('customDatabase', key);
+  if (answer !== 'failed') await rateLimits.giveBack(databaseLimits.customDatabase, key);
   return answer;
 }
 

@@ -7,19 +7,21 @@ import type { RateLimits } from '../../../capabilities/protection/rate-limit.ts'
 import { requestContextOf } from '../../../engine/login/login-event.ts';
 import { feature } from '../../../engine/provider/feature.ts';
 import { languagesOf } from '../../../http/languages.ts';
+import { httpLimits } from '../../../http/limits.ts';
 import { type RouteDeclarations, route } from '../../../http/router.ts';
 import type { Connection } from '../../../records/collections.ts';
 import { normalizeEmail } from '../../../records/email.ts';
-import type { Limits } from '../../../records/limits.ts';
 import type { Config } from '../../../tenant/config.ts';
 import type { Events } from '../../../tenant/events.ts';
 import type { Identity } from '../../../users/changes.ts';
 import type { Profile } from '../../../users/create.ts';
+import { userEvents } from '../../../users/declaration.ts';
 import { type SignUpRefusal, signUp } from '../../../users/signup.ts';
 import type { User } from '../../../users/user.ts';
 import type { Users } from '../../../users/users.ts';
 import { byOwnPassword, resolveConnection } from '../resolve.ts';
 import { type AccountPagesDependencies, accountPages } from './account-pages.ts';
+import { databaseEvents, databaseLimits } from './declaration.ts';
 import { LegacyError, legacyShape, signUpError, typeFault } from './errors.ts';
 import { forgotPages } from './forgot-pages.ts';
 import type { PasswordPagesDependencies } from './form-dependencies.ts';
@@ -72,13 +74,13 @@ interface DatabaseDependencies extends VerificationDependencies {
   log: Logger;
 }
 
-const api = { limit: 'other', cors: 'applications', errors: legacyShape } as const;
+const api = { limit: httpLimits.other, cors: 'applications', errors: legacyShape } as const;
 
 /** The routes of database connections. */
 const databaseRoutes: RouteDeclarations<DatabaseDependencies> = {
   'POST /dbconnections/signup': route({
     ...api,
-    furtherLimits: ['signup'],
+    furtherLimits: [databaseLimits.signup],
     summary: 'Sign up',
     answers: { 200: { description: 'The new user, with its id', body: signUpAnswer } },
     body: signUpBody,
@@ -122,10 +124,10 @@ async function handleSignUp(
     ...(body.client_id && { client_id: body.client_id }),
   };
   if (!('user' in result)) {
-    deps.events.record({ ...details, type: 'fs', description: result.reason });
+    deps.events.record({ ...details, type: userEvents.fs, description: result.reason });
     throw refusalError(deps.config, connection, result);
   }
-  deps.events.record({ ...details, type: 'ss', user_id: result.user.id });
+  deps.events.record({ ...details, type: userEvents.ss, user_id: result.user.id });
   const client = body.client_id === undefined ? undefined : await deps.config.client(body.client_id);
   await askNewUserToVerify(deps, {
     user: result.user,
@@ -143,7 +145,7 @@ async function handleChangePassword(
   { body }: { body: ChangePasswordBody },
 ): Promise<void> {
   const { email, client_id: clientId, organization: organizationName } = body;
-  await deps.rateLimits.takeFrom(ctx, 'changePassword', normalizeEmail(email));
+  await deps.rateLimits.takeFrom(ctx, databaseLimits.changePassword, normalizeEmail(email));
   const connection = await databaseOf(deps.config, body);
   const organization =
     organizationName === undefined ? undefined : await deps.config.organization(organizationName);
@@ -210,82 +212,10 @@ interface DatabaseFeatureDependencies
     UsernamePasswordDependencies,
     UnblockDependencies {}
 
-const limits = {
-  login: { capacity: 20, perMinute: 10, per: 'user and address', where: 'every login with a password' },
-  customDatabase: {
-    capacity: 30,
-    perMinute: 3,
-    per: 'user',
-    where: 'logins for which the script of a custom database failed',
-  },
-  lockNotice: {
-    capacity: 1,
-    perMinute: 1 / 60,
-    per: 'account and address',
-    where: 'e-mails about a locked account, to its user',
-  },
-  lockNoticeAccount: {
-    capacity: 5,
-    perMinute: 1 / 12,
-    per: 'account',
-    where: 'the same, over all attacking addresses',
-  },
-  lockNoticeEverywhere: {
-    capacity: 1,
-    perMinute: 1 / 720,
-    per: 'account',
-    where: 'mails about an account that is locked for all unknown callers',
-  },
-  signup: {
-    capacity: 50,
-    perMinute: 50,
-    per: 'address',
-    where:
-      '`/dbconnections/signup` and the hosted page; also `suspiciousIpThrottling`, stage `pre-user-registration`; a network 400 at once and 20 a minute, everybody 10,000 at once and 200 a minute',
-    // Users stay, so a network and all together may not make as many for long as at once.
-    // docs/decisions/passwords-protection.md#users-have-no-bound-in-total
-    network: { capacity: 8, perMinute: 0.4 },
-    everybody: { capacity: 200, perMinute: 4 },
-    stage: 'pre-user-registration',
-  },
-  changePassword: {
-    capacity: 10,
-    perMinute: 1,
-    per: 'e-mail address and address',
-    where: '`/dbconnections/change_password` and the hosted page',
-  },
-  changePasswordDestination: {
-    capacity: 10,
-    perMinute: 1 / 6,
-    per: 'user: all unknown callers together, each known caller',
-    where: 'mails with a reset link; beyond the limit the answer is the same and no mail is sent',
-  },
-} satisfies Limits;
-
-const events = {
-  fu: 'A password was tried for a user who does not exist.',
-  sepft: 'Tokens were given for a password.',
-  fepft: 'No tokens were given for a password.',
-  limit_wc: 'An account was locked after too many failed logins.',
-  scp: 'A new password was set.',
-  fcp: 'A new password was refused, or the link to set it had expired.',
-  sv: 'An address was verified.',
-  fv: 'An address was not verified: the link had expired, was used, or was for another address.',
-  sdu: 'An account was deleted by the owner of its address, who had not created it.',
-};
-
-declare module '../../../records/limits.ts' {
-  interface LimitNames extends Record<keyof typeof limits, Bucket> {}
-}
-
-declare module '../../../records/log-events.ts' {
-  interface EventTypes extends Record<keyof typeof events, string> {}
-}
-
 export const database = feature<DatabaseFeatureDependencies, PasswordGrantDependencies>({
   name: 'database',
-  limits,
-  events,
+  limits: databaseLimits,
+  events: databaseEvents,
   grants: passwordGrants,
   routes: {
     ...databaseRoutes,

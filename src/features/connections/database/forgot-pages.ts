@@ -22,6 +22,7 @@ import { type NameField, nameField, namesOf } from '../name-field.ts';
 import { byOwnPassword, identifierOf } from '../resolve.ts';
 import { callerOf } from './account-pages.ts';
 import { databaseFor } from './connection.ts';
+import { databaseLimits } from './declaration.ts';
 import type { RequestReset } from './reset-link.ts';
 
 interface ForgotPagesDependencies extends HostedDependencies {
@@ -73,7 +74,7 @@ async function handleForgot(deps: ForgotPagesDependencies, ctx: Context): Promis
   if (!isValidName) {
     return renderPage(deps, ctx, page, 'account/forgot', { ...model, alert: 'signup.email' }, 400);
   }
-  await deps.rateLimits.takeFrom(ctx, 'changePassword', nameKey(email));
+  await deps.rateLimits.takeFrom(ctx, databaseLimits.changePassword, nameKey(email));
   const { organization } = params;
   await deps.requestReset({
     email,

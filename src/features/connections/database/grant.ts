@@ -8,8 +8,9 @@ import { required } from '../../../http/parameter-schemas.ts';
 import type { Config } from '../../../tenant/config.ts';
 import type { ProofDependencies } from '../strategy.ts';
 import { databaseFor } from './connection.ts';
+import { databaseEvents } from './declaration.ts';
 
-const EXCHANGE_EVENTS = { success: 'sepft', failure: 'fepft' } as const;
+const EXCHANGE_EVENTS = { success: databaseEvents.sepft, failure: databaseEvents.fepft } as const;
 
 export interface PasswordGrantDependencies extends ProofDependencies {
   config: Config;

@@ -1,4 +1,5 @@
 // Mails password reset links: a limited number per user, and without revealing who has an account.
+import { deliveryEvents } from '../../../capabilities/delivery/declaration.ts';
 import type { Deliveries } from '../../../capabilities/delivery/deliveries.ts';
 import type { Messages } from '../../../capabilities/delivery/messages.ts';
 import { askersOf, type Caller, type KnownCallers } from '../../../capabilities/protection/callers.ts';
@@ -15,6 +16,7 @@ import type { User } from '../../../users/user.ts';
 import type { Users } from '../../../users/users.ts';
 import { type DatabaseRequest, databaseFailed } from './custom-run.ts';
 import { type CustomLookupDependencies, findInCustomDatabase } from './custom-user.ts';
+import { databaseLimits } from './declaration.ts';
 
 /** The purpose of a reset's challenge, and the path of its link. */
 export const PASSWORD_RESET = { purpose: 'password_reset', path: '/u/reset-password' } as const;
@@ -80,7 +82,13 @@ export function resetRequests(deps: ResetLinkDependencies): RequestReset {
     },
     isTemporary: () => true,
     onGiveUp: async ({ email, connection, caller: { ip } }) =>
-      deps.events.record({ type: 'fcpr', user_name: email, connection, ip, description: 'it failed' }),
+      deps.events.record({
+        type: deliveryEvents.fcpr,
+        user_name: email,
+        connection,
+        ip,
+        description: 'it failed',
+      }),
     pauses: PAUSES,
     maxDuration: 30_000,
     concurrency: 8,
@@ -143,12 +151,12 @@ async function sendLink(
     ...(client && { client_id: client.client_id }),
   };
   if (email === undefined || user === undefined) {
-    deps.events.record({ ...details, type: 'fcpr', description: noLinkReason(connection) });
+    deps.events.record({ ...details, type: deliveryEvents.fcpr, description: noLinkReason(connection) });
     return;
   }
   const { enabled, urlLifetimeInSeconds: ttlSeconds } = deps.messages.template('reset_email');
   const recordRefusal = (description: string) =>
-    deps.events.record({ ...details, type: 'fcpr', user_id: user.id, description });
+    deps.events.record({ ...details, type: deliveryEvents.fcpr, user_id: user.id, description });
   if (!enabled) return recordRefusal('reset_email is not enabled');
   // Limits the mails to a user, whatever address the requests come from. The caller does not see the limit.
   const account = `${connection.name}\n${user.id}`;
@@ -190,7 +198,7 @@ async function spendMailLimit(
 ): Promise<boolean> {
   const knownCaller = await callers.recognize(userId, caller);
   return rateLimits.spend(
-    'changePasswordDestination',
+    databaseLimits.changePasswordDestination,
     knownCaller === undefined ? account : `${account}\n${knownCaller.key}`,
   );
 }

@@ -17,6 +17,7 @@ import { newPasswordRefusal, type PasswordRefusal } from '../../../users/signup.
 import type { User } from '../../../users/user.ts';
 import type { Users } from '../../../users/users.ts';
 import { type CustomVerificationDependencies, verifyInCustomDatabase } from './custom-user.ts';
+import { databaseEvents } from './declaration.ts';
 import { PASSWORD_RESET } from './reset-link.ts';
 import { mainIdentifier, ticketOptions } from './ticket-link.ts';
 
@@ -99,7 +100,7 @@ export function recordRefusedReset(
 ): void {
   const { user, connection } = reset ?? {};
   events.record({
-    type: 'fcp',
+    type: databaseEvents.fcp,
     ip,
     description: reason,
     ...(connection && { connection: connection.name }),
@@ -170,7 +171,7 @@ export async function resetPassword(
   await deps.attempts.unlock(connection.name, user, caller);
   const application = clientId === undefined ? undefined : await deps.config.client(clientId);
   deps.events.record({
-    type: 'scp',
+    type: databaseEvents.scp,
     user_id: user.id,
     connection: connection.name,
     ip: caller.ip,

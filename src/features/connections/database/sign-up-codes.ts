@@ -12,8 +12,10 @@ import type { Connection } from '../../../records/collections.ts';
 import { type CodeKind, passwordUse } from '../../../records/database-options.ts';
 import { addressesOfNew, identityOfNew } from '../../../records/new-identity.ts';
 import type { ConnectionAddress } from '../../../users/changes.ts';
+import { userEvents } from '../../../users/declaration.ts';
 import { FIRST_VERSION } from '../../../users/login.ts';
 import { signUpRefusal, type TypedAddresses } from '../../../users/signup.ts';
+import { flowLimits } from '../../flow/declaration.ts';
 import { waitsForLogin } from '../../flow/finish.ts';
 import {
   openRequestPage,
@@ -24,6 +26,7 @@ import {
   stepPath,
   tooManyAlert,
 } from '../../flow/request-page.ts';
+import { passwordlessLimits } from '../passwordless/declaration.ts';
 import { strategyFor, verifiedMemberOf } from '../passwordless/session-code.ts';
 import { asPasswordless, RESEND_SECONDS } from '../passwordless/session-routes.ts';
 import { start } from '../passwordless/start.ts';
@@ -172,7 +175,7 @@ async function sendCode(
 ): Promise<void> {
   const { kind, address } = nextAddress(signUp);
   // A sign-up can have codes sent to any address, so it takes from the limit of requests for codes.
-  await deps.rateLimits.takeFrom(ctx, 'passwordlessStart');
+  await deps.rateLimits.takeFrom(ctx, passwordlessLimits.passwordlessStart);
   const session = await start(deps, ctx, {
     client: page.client,
     connection: asPasswordless(connection, kind, true),
@@ -195,7 +198,7 @@ async function sendAgain(
   const { address } = nextAddress(signUp);
   try {
     const subject = `${PURPOSE}\n${request.connection.name}\n${address}\n${addressKey(ctx.ip)}`;
-    await deps.rateLimits.take(ctx, 'passwordlessResend', subject);
+    await deps.rateLimits.take(ctx, flowLimits.passwordlessResend, subject);
     await sendCode(deps, ctx, request, signUp);
   } catch (thrown) {
     if (!(thrown instanceof AuthError) || thrown.status !== 429) throw thrown;
@@ -272,10 +275,10 @@ async function completeSignUp(
   const details = { client_id: waiting.clientId, connection: connection.name, user_name: name, ip: ctx.ip };
   if ('status' in result) return showCode(deps, ctx, { page, connection }, signUp, result, result.status);
   if (!('user' in result)) {
-    deps.events.record({ ...details, type: 'fs', description: 'taken' });
+    deps.events.record({ ...details, type: userEvents.fs, description: 'taken' });
     return showCode(deps, ctx, { page, connection }, signUp, { alert: 'signup.refused' }, 400);
   }
-  deps.events.record({ ...details, type: 'ss', user_id: result.user.id });
+  deps.events.record({ ...details, type: userEvents.ss, user_id: result.user.id });
   const languages = requestLanguages(ctx, page);
   await askNewUserToVerify(deps, {
     user: result.user,

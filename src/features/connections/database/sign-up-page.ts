@@ -3,10 +3,12 @@ import type { Context } from 'koa';
 import { formFields } from '../../../http/body.ts';
 import { AuthError } from '../../../http/errors.ts';
 import { passwordUse } from '../../../records/database-options.ts';
+import { userEvents } from '../../../users/declaration.ts';
 import { FIRST_VERSION } from '../../../users/login.ts';
 import { type SignUpRefusal, signUp, signUpFault, signUpRefusal } from '../../../users/signup.ts';
 import { type RequestPage, renderPage, requestLanguages, tooManyAlert } from '../../flow/request-page.ts';
 import { loginBy } from '../strategy.ts';
+import { databaseLimits } from './declaration.ts';
 import type { FormConnection, PasswordPagesDependencies } from './form-dependencies.ts';
 import { isSignUpOpen, signUpPage } from './pages.ts';
 import { beginSignUpCodes } from './sign-up-codes.ts';
@@ -24,7 +26,7 @@ export async function postSignUp(
   if (!isSignUpOpen(page, connection)) return deps.showNext(ctx, page, 'login');
   const form = readForm(ctx, page);
   try {
-    await deps.rateLimits.takeFrom(ctx, 'signup');
+    await deps.rateLimits.takeFrom(ctx, databaseLimits.signup);
     await signUpAs(deps, ctx, { page, connection, strategy }, form);
   } catch (thrown) {
     const alert = thrown instanceof AuthError ? tooManyAlert(thrown) : undefined;
@@ -57,7 +59,7 @@ async function signUpAs(
   const name = values.email || values.username || values.phone;
   const details = { client_id: clientId, connection: connection.name, user_name: name, ip: ctx.ip };
   const showRefusal = (refusal: SignUpRefusal) => {
-    deps.events.record({ ...details, type: 'fs', description: refusal.reason });
+    deps.events.record({ ...details, type: userEvents.fs, description: refusal.reason });
     return render(deps, ctx, page, signUpPage(page, connection, values, { refusal, password }), 400);
   };
   const { signsUp } = passwordUse(connection);
@@ -78,7 +80,7 @@ async function signUpAs(
     return render(deps, ctx, page, { ...signUpPage(page, connection, values), ...notice }, status);
   }
   if (!('user' in result)) return showRefusal(result);
-  deps.events.record({ ...details, type: 'ss', user_id: result.user.id });
+  deps.events.record({ ...details, type: userEvents.ss, user_id: result.user.id });
   const languages = requestLanguages(ctx, page);
   await askNewUserToVerify(deps, {
     user: result.user,

@@ -10,12 +10,14 @@ import {
 } from '../../../records/database-options.ts';
 import { NOBODY, originalUserId } from '../../../users/changes.ts';
 import type { PasswordCheck } from '../../../users/credentials.ts';
+import { userEvents } from '../../../users/declaration.ts';
 import { FIRST_VERSION } from '../../../users/login.ts';
 import { widgetPolicy } from '../../../users/password-policy.ts';
 import type { User } from '../../../users/user.ts';
 import type { Users } from '../../../users/users.ts';
 import { type Proof, type ProvedUser, strategy } from '../strategy.ts';
 import { accountInDatabase, proveByCustomDatabase, wrongCredentials } from './custom-login.ts';
+import { databaseEvents } from './declaration.ts';
 
 function describe(connection: Connection): object {
   const options = databaseOptions(connection);
@@ -64,7 +66,8 @@ export const database = strategy(
       return passwordUse(proof.connection).logsIn ? proved : undefined;
     },
     userOf: async (_deps, _proof, _read, proved) => (proved.userId === NOBODY ? undefined : proved),
-    failure: ({ user }) => (user === undefined ? { type: 'fu' } : { type: 'fp', user_id: user.id }),
+    failure: ({ user }) =>
+      user === undefined ? { type: databaseEvents.fu } : { type: userEvents.fp, user_id: user.id },
     wrong: wrongCredentials,
   },
 );

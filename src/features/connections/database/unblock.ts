@@ -1,5 +1,6 @@
 // Unlocks an account that was locked after failed logins: the mailed link and its page.
 import type { Context } from 'koa';
+import { deliveryEvents } from '../../../capabilities/delivery/declaration.ts';
 import type { Deliveries } from '../../../capabilities/delivery/deliveries.ts';
 import type { Messages } from '../../../capabilities/delivery/messages.ts';
 import type { Views } from '../../../capabilities/pages/views.ts';
@@ -12,12 +13,14 @@ import { formFields } from '../../../http/body.ts';
 import { nameBrowser } from '../../../http/browser-cookie.ts';
 import type { Csrf } from '../../../http/csrf.ts';
 import { linkExpired } from '../../../http/errors.ts';
+import type { Limit } from '../../../http/limits.ts';
 import { PAGE, type RouteDeclarations } from '../../../http/router.ts';
 import type { Random } from '../../../runtime/secrets.ts';
 import type { Store, Write } from '../../../store/contract.ts';
 import type { Config } from '../../../tenant/config.ts';
 import type { Events } from '../../../tenant/events.ts';
 import type { Users } from '../../../users/users.ts';
+import { databaseEvents, databaseLimits } from './declaration.ts';
 
 const PURPOSE = 'unblock';
 const PATH = '/u/unblock';
@@ -53,7 +56,7 @@ export function lockNotice(deps: LockNoticeDependencies): AttemptsDependencies['
     isTemporary: () => true,
     onGiveUp: async ({ connection, identifier, ip }) =>
       deps.events.record({
-        type: 'fn',
+        type: deliveryEvents.fn,
         connection,
         user_name: identifier,
         ip,
@@ -67,7 +70,7 @@ export function lockNotice(deps: LockNoticeDependencies): AttemptsDependencies['
   return async (attempt, { notify, lockedFor }) => {
     const { connection, identifier, userId, ip } = attempt;
     deps.events.record({
-      type: 'limit_wc',
+      type: databaseEvents.limit_wc,
       connection,
       user_name: identifier,
       ip,
@@ -98,7 +101,7 @@ async function sendLink(
   // An attacker can lock an account at will, so the mails to its owner are limited.
   const account = `${name}\n${user.id}`;
   const address = lockedFor === 'strangers' ? '' : addressKey(ip);
-  const limits = limitsOf(account, address, lockedFor);
+  const limits = spentLimits(account, address, lockedFor);
   if (!(await spendAll(deps.rateLimits, limits))) return;
   const connection = await deps.config.connection(name);
   const { secret, ref, save } = deps.challenges.prepareTicket({
@@ -125,13 +128,13 @@ async function sendLink(
   message.post();
 }
 
-type SpentLimit = readonly [limit: 'lockNotice' | 'lockNoticeAccount' | 'lockNoticeEverywhere', key: string];
+type SpentLimit = readonly [limit: Limit, key: string];
 
 /** Returns the limits for a lock. Locks for strangers have limits of their own and do not use up those of the owner. */
-function limitsOf(account: string, address: string, lockedFor: Lock['lockedFor']): SpentLimit[] {
-  if (lockedFor === 'strangers') return [['lockNoticeEverywhere', account]];
-  const addressLimit: SpentLimit = ['lockNotice', `${account}\n${address}`];
-  return lockedFor === 'known' ? [addressLimit] : [addressLimit, ['lockNoticeAccount', account]];
+function spentLimits(account: string, address: string, lockedFor: Lock['lockedFor']): SpentLimit[] {
+  if (lockedFor === 'strangers') return [[databaseLimits.lockNoticeEverywhere, account]];
+  const addressLimit: SpentLimit = [databaseLimits.lockNotice, `${account}\n${address}`];
+  return lockedFor === 'known' ? [addressLimit] : [addressLimit, [databaseLimits.lockNoticeAccount, account]];
 }
 
 /** Spends the limits in order. @returns false as soon as one is exhausted. */

@@ -6,6 +6,7 @@ import type { Events } from '../../../tenant/events.ts';
 import type { User } from '../../../users/user.ts';
 import type { Users } from '../../../users/users.ts';
 import { type CustomVerificationDependencies, verifyInCustomDatabase } from './custom-user.ts';
+import { databaseEvents } from './declaration.ts';
 import { EMAIL_VERIFICATION } from './verification-link.ts';
 
 export interface VerificationDependencies extends CustomVerificationDependencies {
@@ -63,7 +64,7 @@ export async function verifyEmail(
     typeof verifiedChallenge.data.clientId === 'string' ? verifiedChallenge.data.clientId : undefined;
   const application = clientId === undefined ? undefined : await deps.config.client(clientId);
   deps.events.record({
-    type: 'sv',
+    type: databaseEvents.sv,
     user_id: user.id,
     ip,
     ...(user.email !== undefined && { user_name: user.email }),
@@ -99,7 +100,7 @@ export async function discardAccount(
   const { id, email } = verification.user;
   await deps.removeUser(id);
   deps.events.record({
-    type: 'sdu',
+    type: databaseEvents.sdu,
     user_id: id,
     ip,
     connection: String(verifiedChallenge.data.connection),
@@ -115,5 +116,5 @@ function recordInvalidLink(
   ip: string,
 ): void {
   const userId = verification?.user.id;
-  events.record({ type: 'fv', ip, description: 'expired', ...(userId && { user_id: userId }) });
+  events.record({ type: databaseEvents.fv, ip, description: 'expired', ...(userId && { user_id: userId }) });
 }

@@ -31,6 +31,7 @@ import { type Clock, epochSeconds } from '../../../runtime/clock.ts';
 import type { Random } from '../../../runtime/secrets.ts';
 import type { Login } from '../../../users/login.ts';
 import type { User } from '../../../users/user.ts';
+import { upstreamEvents } from '../upstream/declaration.ts';
 import { type ExchangedUserDependencies, type NamedUser, namedUser } from './user.ts';
 
 interface CustomExchangeDependencies extends ExchangedUserDependencies {
@@ -57,7 +58,7 @@ export function customExchange(deps: CustomExchangeDependencies): ExchangeToken 
     const { clientId, params, ip, ctx } = request;
     const profile = deps.config.exchangeProfile(params.subject_token_type ?? '');
     if (profile === undefined) return undefined;
-    exchangeEvents.set(ctx, { success: 'secte', failure: 'fecte' });
+    exchangeEvents.set(ctx, { success: upstreamEvents.secte, failure: upstreamEvents.fecte });
     const client = checkClient(await deps.config.client(clientId), request);
     const outcome = await runAction(deps, request, { client, profile });
     const { user, connection } = await userOf(deps, request, outcome);

@@ -19,6 +19,7 @@ import type { Events } from '../../../tenant/events.ts';
 import { type Identity, isLinked, originalUserId, primaryIdentity } from '../../../users/changes.ts';
 import { expectedConnection } from '../../../users/connection-check.ts';
 import type { DatabaseUser } from '../../../users/database-user.ts';
+import { userEvents } from '../../../users/declaration.ts';
 import { usernameRefusal } from '../../../users/signup.ts';
 import type { User } from '../../../users/user.ts';
 import type { TenantUsers } from '../../../users/users.ts';
@@ -215,7 +216,11 @@ async function createUser(
   if (!('user' in created)) throw invalid('The user already exists.');
   const { user, identity } = created;
   const details = { client_id: clientId, connection: connection.name, user_id: user.id, ip };
-  deps.events.record({ type: 'ss', ...details, ...(user.email !== undefined && { user_name: user.email }) });
+  deps.events.record({
+    type: userEvents.ss,
+    ...details,
+    ...(user.email !== undefined && { user_name: user.email }),
+  });
   if (verify_email !== false) await deps.askToVerify(user, connection, clientId, ip);
   return identity;
 }

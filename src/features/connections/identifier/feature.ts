@@ -2,6 +2,7 @@
 // The answer depends on the domain alone, so it does not reveal whether there is an account.
 import type { Context } from 'koa';
 import { z } from 'zod';
+import { engineLimits } from '../../../engine/base/declaration.ts';
 import { feature } from '../../../engine/provider/feature.ts';
 import { formFields, requiredField, textField } from '../../../http/body.ts';
 import { AuthError, oauthShape } from '../../../http/errors.ts';
@@ -58,7 +59,7 @@ const answer = z.object({
 
 /** The endpoint `GET /.well-known/webfinger`. */
 const webFinger = {
-  limit: 'discovery',
+  limit: engineLimits.discovery,
   cors: 'any',
   errors: oauthShape,
   summary: 'Whether addresses of a domain belong to an enterprise connection (WebFinger)',

@@ -1,4 +1,5 @@
 // The strategies of directory connections: users log in with their password of the directory.
+import { userEvents } from '../../../users/declaration.ts';
 import { wrongCredentials } from '../database/custom-login.ts';
 import { type Proof, type ProofDependencies, type ReachedAccount, strategy } from '../strategy.ts';
 import { stableIdOf, userOf } from '../upstream/user.ts';
@@ -44,7 +45,7 @@ const directory = (name: 'ad' | 'auth0-adldap') => {
         const user = await userOf(deps, { clientId, connection, strategy: traits, ip: caller.ip }, identity);
         return { userId: user.id, credentialVersion: await deps.users.credentialVersion(user.id) };
       },
-      failure: ({ userId }) => ({ type: 'fp', ...(userId !== undefined && { user_id: userId }) }),
+      failure: ({ userId }) => ({ type: userEvents.fp, ...(userId !== undefined && { user_id: userId }) }),
       wrong: wrongCredentials,
     },
   );

@@ -5,6 +5,7 @@ import { requestExpired } from '../../../engine/authorize/waiting-requests.ts';
 import { feature } from '../../../engine/provider/feature.ts';
 import { formFields } from '../../../http/body.ts';
 import { PAGE, type RouteDeclarations } from '../../../http/router.ts';
+import { eventTypesOf } from '../../../records/log-events.ts';
 import type { Events } from '../../../tenant/events.ts';
 import type { Users } from '../../../users/users.ts';
 import { ACCOUNT_LINK_STEP, waitsForLogin } from '../../flow/finish.ts';
@@ -79,25 +80,19 @@ async function decline(deps: LinkingRouteDependencies, ctx: Context, page: Reque
   const { login } = link;
   await deps.users.declineLink(login, link.userId);
   const details = { client_id: clientId, connection: login.connection, user_id: login.userId, ip: ctx.ip };
-  deps.events.record({ ...details, type: 'account_link_declined' });
+  deps.events.record({ ...details, type: logEvents.account_link_declined });
   // Without the link, the request no longer waits for the connection of the other account.
   await deps.waitingRequests.storeLink(ctx, undefined);
   await deps.finish.resume(ctx, await deps.waitingRequests.shown(ctx), login);
 }
 
-const events = {
-  account_linked: 'Another account, which the description names, became an identity of the user.',
-  account_absorbed: 'An account became an identity of another user, whom the description names.',
+const logEvents = eventTypesOf({
   account_link_declined: 'A user declined to link a new account to an existing one.',
-};
-
-declare module '../../../records/log-events.ts' {
-  interface EventTypes extends Record<keyof typeof events, string> {}
-}
+});
 
 export const linking = feature<LinkingRouteDependencies>({
   name: 'linking',
-  events,
+  events: logEvents,
   routes: linkingRoutes,
   pages: ['login/link'],
 });

@@ -13,7 +13,6 @@ import { requestExpired } from '../../../engine/authorize/waiting-requests.ts';
 import { feature } from '../../../engine/provider/feature.ts';
 import { formFields } from '../../../http/body.ts';
 import { PAGE, type RouteDeclarations } from '../../../http/router.ts';
-import type { Limits } from '../../../records/limits.ts';
 import type { Login } from '../../../users/login.ts';
 import { OFFER_STEP, waitsForLogin } from '../../flow/finish.ts';
 import {
@@ -23,6 +22,7 @@ import {
   renderPage,
   requestLanguages,
 } from '../../flow/request-page.ts';
+import { passkeyEvents, passkeyLimits } from './declaration.ts';
 import { DECLINED_COOKIE, DECLINED_COOKIE_MS, mayEnroll } from './enrollment.ts';
 import { type PasskeyGrantDependencies, passkeyGrant } from './grant.ts';
 import { type PasskeyPagesDependencies, passkeyPages } from './hosted.ts';
@@ -156,7 +156,13 @@ async function notifyOwner(
 ): Promise<void> {
   const { client: application } = page;
   const client_id = application.client_id;
-  deps.events.record({ type: 'passkey_enrolled', user_id: userId, connection, client_id, ip: ctx.ip });
+  deps.events.record({
+    type: passkeyEvents.passkey_enrolled,
+    user_id: userId,
+    connection,
+    client_id,
+    ip: ctx.ip,
+  });
   const user = await deps.users.get(userId);
   if (user === undefined) return;
   const languages = requestLanguages(ctx, page);
@@ -175,30 +181,13 @@ async function completeLogin(deps: PasskeyPagesDependencies, ctx: Context, login
   await deps.finish.resume(ctx, await deps.waitingRequests.shown(ctx), login);
 }
 
-const limits = {
-  passkey: { capacity: 50, perMinute: 50, per: 'address', where: '`/passkey/`' },
-} satisfies Limits;
-
-const events = {
-  fepk: 'No tokens were given for a passkey.',
-  passkey_enrolled: 'A user created a passkey on the login page.',
-};
-
-declare module '../../../records/limits.ts' {
-  interface LimitNames extends Record<keyof typeof limits, Bucket> {}
-}
-
-declare module '../../../records/log-events.ts' {
-  interface EventTypes extends Record<keyof typeof events, string> {}
-}
-
 export const passkeys = feature<
   PasskeyRoutesDependencies & PasskeyPagesDependencies,
   PasskeyGrantDependencies
 >({
   name: 'passkeys',
-  limits,
-  events,
+  limits: passkeyLimits,
+  events: passkeyEvents,
   grants: [passkeyGrant],
   routes: { ...passkeyRoutes, ...passkeyPages, ...passkeyEnrollmentPages },
   pages: ['login/passkey'],

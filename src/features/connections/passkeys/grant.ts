@@ -18,11 +18,13 @@ import { epochSeconds } from '../../../runtime/clock.ts';
 import type { Random } from '../../../runtime/secrets.ts';
 import type { Config } from '../../../tenant/config.ts';
 import type { Events } from '../../../tenant/events.ts';
+import { userEvents } from '../../../users/declaration.ts';
 import { FIRST_VERSION, type Login } from '../../../users/login.ts';
 import { signUpRefusal } from '../../../users/signup.ts';
 import type { Users } from '../../../users/users.ts';
 import { askNewUserToVerify, type VerificationDependencies } from '../database/verification-link.ts';
 import type { ProvedUser } from '../strategy.ts';
+import { passkeyEvents } from './declaration.ts';
 import {
   isRegistered,
   type PasskeyDependencies,
@@ -58,7 +60,7 @@ export const passkeyGrant: GrantDeclaration<PasskeyGrantDependencies> = {
     realm: optional('The connection of the request that began the login or sign-up.'),
   }),
   gty: 'webauthn',
-  events: { failure: 'fepk' },
+  events: { failure: passkeyEvents.fepk },
   authenticate: async (deps, request) => {
     const { clientId, params } = request;
     const response = requiredField(params, 'authn_response');
@@ -135,7 +137,7 @@ async function signUp(
     ip: ctx.ip,
   };
   const refuse = (description: string) => {
-    deps.events.record({ ...details, type: 'fs', description });
+    deps.events.record({ ...details, type: userEvents.fs, description });
     return new AuthError(400, 'invalid_request', 'Invalid sign up');
   };
   // The connection's rules may have changed since the ceremony began.
@@ -159,7 +161,7 @@ async function signUp(
   });
   if (!('user' in result)) throw refuse('taken');
   const { user } = result;
-  deps.events.record({ ...details, type: 'ss', user_id: user.id });
+  deps.events.record({ ...details, type: userEvents.ss, user_id: user.id });
   await askNewUserToVerify(deps, { user, connection, client, languages: languagesOf(ctx), ip: ctx.ip });
   // The version of a new user: if a password is set meanwhile, the login ends.
   return { userId: user.id, credentialVersion: FIRST_VERSION };

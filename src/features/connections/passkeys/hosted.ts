@@ -8,6 +8,7 @@ import { formFields } from '../../../http/body.ts';
 import { PAGE, type RouteDeclarations } from '../../../http/router.ts';
 import { passkeyOptions } from '../../../records/database-options.ts';
 import type { Events } from '../../../tenant/events.ts';
+import { userEvents } from '../../../users/declaration.ts';
 import type { Users } from '../../../users/users.ts';
 import { waitsForLogin } from '../../flow/finish.ts';
 import { acceptsConnection, openRequestPage, type RequestPage } from '../../flow/request-page.ts';
@@ -82,7 +83,7 @@ async function showFailure(
 ): Promise<void> {
   const { client_id: clientId } = page.client;
   deps.events.record({
-    type: 'fp',
+    type: userEvents.fp,
     client_id: clientId,
     connection: name,
     ip: ctx.ip,

@@ -13,7 +13,9 @@ import type { Config } from '../../../tenant/config.ts';
 import type { Profile } from '../../../users/create.ts';
 import { type SignUpRefusal, signUpRefusal } from '../../../users/signup.ts';
 import { databaseFor } from '../database/connection.ts';
+import { databaseLimits } from '../database/declaration.ts';
 import { signUpFields } from '../database/signup.ts';
+import { passkeyLimits } from './declaration.ts';
 import { PASSKEY_VERIFICATION, passkeyRegistration } from './passkeys.ts';
 import { beginSession, displayNameOf, type SessionDependencies } from './session.ts';
 
@@ -48,7 +50,7 @@ const answer = z.object({
     .describe('For `navigator.credentials`, as WebAuthn Level 3 §5.1.10 and §5.1.11 have it in JSON.'),
 });
 
-const api = { limit: 'passkey', cors: 'applications', errors: oauthShape } as const;
+const api = { limit: passkeyLimits.passkey, cors: 'applications', errors: oauthShape } as const;
 
 export const passkeyRoutes: RouteDeclarations<PasskeyRoutesDependencies> = {
   'POST /passkey/challenge': route({
@@ -61,7 +63,7 @@ export const passkeyRoutes: RouteDeclarations<PasskeyRoutesDependencies> = {
   }),
   'POST /passkey/register': route({
     ...api,
-    furtherLimits: ['signup'],
+    furtherLimits: [databaseLimits.signup],
     summary: 'Begin to sign up with a passkey',
     security: ['client'],
     answers: { 200: { description: 'The options for the authenticator', body: answer } },

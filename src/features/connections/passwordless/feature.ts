@@ -16,15 +16,16 @@ import { nameBrowser } from '../../../http/browser-cookie.ts';
 import type { Csrf } from '../../../http/csrf.ts';
 import { AuthError, oauthShape } from '../../../http/errors.ts';
 import { languagesOf } from '../../../http/languages.ts';
+import { httpLimits } from '../../../http/limits.ts';
 import { type RouteDeclarations, route } from '../../../http/router.ts';
 import type { Client } from '../../../records/collections.ts';
-import type { Limits } from '../../../records/limits.ts';
 import type { Random } from '../../../runtime/secrets.ts';
 import type { Store } from '../../../store/contract.ts';
 import { sharedSecret } from '../../../store/shared-secret.ts';
 import type { Config } from '../../../tenant/config.ts';
 import type { ProofDependencies } from '../strategy.ts';
 import { type PasswordlessConnection, passwordlessConnection } from './connection.ts';
+import { passwordlessEvents, passwordlessLimits } from './declaration.ts';
 import { OTP_GRANT, type PasswordlessGrantDependencies, passwordlessGrant } from './grant.ts';
 import { type PasswordlessPagesDependencies, passwordlessPages } from './hosted.ts';
 import { authorizationUrl, isExpected, LINK_PATH, linkTo, startingBrowser, withDefaults } from './link.ts';
@@ -128,7 +129,7 @@ async function follow(
   const waiting = uidOfState(params.state);
   if (waiting !== undefined) await deps.waitingRequests.find(ctx, waiting);
   try {
-    await deps.rateLimits.takeFrom(ctx, 'passwordlessVerify');
+    await deps.rateLimits.takeFrom(ctx, passwordlessLimits.passwordlessVerify);
     const caller = { ip: ctx.ip, ...nameBrowser(ctx, deps.random) };
     const { client_id: clientId } = client;
     const asker = requestContextOf(ctx, clientId, params);
@@ -157,8 +158,8 @@ interface PasswordlessDependencies extends StartDependencies, LinkDependencies, 
   tokenEndpoint(ctx: Context, fields: Record<string, string>): Promise<void>;
 }
 
-const api = { limit: 'other', cors: 'applications', errors: oauthShape } as const;
-const link = { limit: 'other', cors: 'none', errors: 'page' } as const;
+const api = { limit: httpLimits.other, cors: 'applications', errors: oauthShape } as const;
+const link = { limit: httpLimits.other, cors: 'none', errors: 'page' } as const;
 
 /** The routes of passwordless login, except the hosted pages. */
 const passwordlessRoutes: RouteDeclarations<PasswordlessDependencies> = {
@@ -172,7 +173,7 @@ const passwordlessRoutes: RouteDeclarations<PasswordlessDependencies> = {
   },
   'POST /otp/challenge': route({
     ...api,
-    furtherLimits: ['passwordlessStart'],
+    furtherLimits: [passwordlessLimits.passwordlessStart],
     summary: 'Send a code for a login, or a sign-up, in a database connection',
     security: ['client'],
     answers: {
@@ -211,7 +212,7 @@ async function handleStart(deps: PasswordlessDependencies, ctx: Context): Promis
   }
   const pageClient = await clientOfOwnPage(deps, ctx, fields);
   const client = pageClient ?? (await authenticateApplication(deps, ctx));
-  await deps.rateLimits.takeFrom(ctx, 'passwordlessStart');
+  await deps.rateLimits.takeFrom(ctx, passwordlessLimits.passwordlessStart);
   const request = readStart(fields);
   const connection = await passwordlessConnection(deps.config, client.client_id, request.connection);
   const address = addressOf(connection, request);
@@ -263,7 +264,7 @@ function addressOf({ strategy }: PasswordlessConnection, request: StartRequest):
 // docs/decisions/passwordless-messages.md#the-older-form-of-passwordlessverify-does-not-use-a-code-up
 /** `POST /passwordless/verify`: the contract's body logs in; the browser SDK's body only checks a code. */
 async function handleVerify(deps: PasswordlessDependencies, ctx: Context): Promise<void> {
-  await deps.rateLimits.takeFrom(ctx, 'passwordlessVerify');
+  await deps.rateLimits.takeFrom(ctx, passwordlessLimits.passwordlessVerify);
   const fields = bodyObject(ctx, FIELD_ERRORS);
   const texts = textsOf(fields);
   if (fields.verification_code === undefined) {
@@ -334,50 +335,10 @@ async function clientOfOwnPage(
 
 type PasswordlessFeatureDependencies = PasswordlessDependencies & PasswordlessPagesDependencies;
 
-const limits = {
-  passwordlessStart: {
-    capacity: 50,
-    perMinute: 50 / 60,
-    per: 'address',
-    where: '`/passwordless/start` and the hosted page',
-  },
-  passwordlessDestination: {
-    capacity: 10,
-    perMinute: 1 / 6,
-    per: 'e-mail address or phone number: all unknown callers together, each caller',
-    where:
-      "the same, and codes of a second factor; beyond a caller's own limit the answer is 429, beyond the limit of unknown callers the answer is unchanged and nothing is sent",
-  },
-  passwordlessResend: {
-    capacity: 1,
-    perMinute: 2,
-    per: 'destination, application and address',
-    where: 'repeated codes on the hosted pages',
-  },
-  passwordlessVerify: {
-    capacity: 50,
-    perMinute: 50,
-    per: 'address',
-    where: '`/passwordless/verify` (both forms) and login links',
-  },
-} satisfies Limits;
-
-const events = {
-  fepotpft: 'No tokens were given for a passwordless code.',
-};
-
-declare module '../../../records/limits.ts' {
-  interface LimitNames extends Record<keyof typeof limits, Bucket> {}
-}
-
-declare module '../../../records/log-events.ts' {
-  interface EventTypes extends Record<keyof typeof events, string> {}
-}
-
 export const passwordless = feature<PasswordlessFeatureDependencies, PasswordlessGrantDependencies>({
   name: 'passwordless',
-  limits,
-  events,
+  limits: passwordlessLimits,
+  events: passwordlessEvents,
   grants: [passwordlessGrant],
   routes: { ...passwordlessRoutes, ...passwordlessPages },
   pages: ['passwordless/address', 'passwordless/code', 'passwordless/continue'],

@@ -9,6 +9,7 @@ import { isCallbackOf } from '../../../http/schemes.ts';
 import type { Config } from '../../../tenant/config.ts';
 import type { ProofDependencies } from '../strategy.ts';
 import { passwordlessConnection } from './connection.ts';
+import { passwordlessEvents } from './declaration.ts';
 import { redeemSession } from './session-code.ts';
 import { redeem } from './verify.ts';
 
@@ -32,7 +33,7 @@ export const passwordlessGrant: GrantDeclaration<PasswordlessGrantDependencies> 
   }),
   gty: 'passwordless',
   givesTicket: true,
-  events: { failure: 'fepotpft' },
+  events: { failure: passwordlessEvents.fepotpft },
   authenticate: async (deps, request) => {
     const { config } = deps;
     if (request.params.auth_session !== undefined) return { login: await redeemSession(deps, request) };

@@ -13,6 +13,7 @@ import { PAGE, type RouteDeclarations } from '../../../http/router.ts';
 import type { CodeKind } from '../../../records/database-options.ts';
 import type { Random } from '../../../runtime/secrets.ts';
 import { RegistrationRefused } from '../../../users/registration.ts';
+import { flowLimits } from '../../flow/declaration.ts';
 import { waitsForLogin } from '../../flow/finish.ts';
 import {
   acceptsConnection,
@@ -28,6 +29,7 @@ import {
 import { identifierOf, loginChoices, mayUsePassword, passwordChoice } from '../resolve.ts';
 import type { ProofDependencies } from '../strategy.ts';
 import { type PasswordlessConnection, passwordlessConnection } from './connection.ts';
+import { passwordlessLimits } from './declaration.ts';
 import { codeChoices, codeConnection, codeStep, proveSession } from './session-code.ts';
 import { asPasswordless, beginSession, RESEND_SECONDS } from './session-routes.ts';
 import { type StartDependencies, start } from './start.ts';
@@ -118,13 +120,13 @@ async function sendCode(
   const caller = { ip: ctx.ip, ...nameBrowser(ctx, deps.random) };
   const subject = subjectOf(page.client.client_id, connection.record, address);
   const tooSoon = await refusalOf(
-    deps.rateLimits.take(ctx, 'passwordlessResend', `${subject}\n${addressKey(ctx.ip)}`),
+    deps.rateLimits.take(ctx, flowLimits.passwordlessResend, `${subject}\n${addressKey(ctx.ip)}`),
   );
   // A code was sent a moment ago, so the page shows where to type it.
   if (tooSoon !== undefined)
     return showCode(deps, ctx, codePage, { address, alert: 'passwordless.tooSoon' }, tooSoon.status);
   try {
-    await deps.rateLimits.takeFrom(ctx, 'passwordlessStart');
+    await deps.rateLimits.takeFrom(ctx, passwordlessLimits.passwordlessStart);
     const languages = requestLanguages(ctx, page);
     await requestCode(deps, ctx, codePage, { address, languages, caller });
   } catch (thrown) {

@@ -11,6 +11,7 @@ import { identityOfNew } from '../../../records/new-identity.ts';
 import type { Config } from '../../../tenant/config.ts';
 import type { Asker } from '../../../users/asker.ts';
 import { NOBODY } from '../../../users/changes.ts';
+import { userEvents } from '../../../users/declaration.ts';
 import { FIRST_VERSION, type Login } from '../../../users/login.ts';
 import { signUpRefusal } from '../../../users/signup.ts';
 import type { User } from '../../../users/user.ts';
@@ -127,7 +128,7 @@ const sessionCode = (kind: CodeKind) =>
         requireMayJoin(proof);
         return createUser(deps, kind, proof);
       },
-      failure: () => ({ type: 'fp' }),
+      failure: () => ({ type: userEvents.fp }),
       wrong: strategyFor(kind).wrong,
     },
   );
@@ -146,7 +147,7 @@ async function createUser(
   });
   if (!('user' in result)) return undefined;
   const details = { client_id: clientId, connection: connection.name, user_name: address, ip: caller.ip };
-  events.record({ ...details, type: 'ss', user_id: result.user.id });
+  events.record({ ...details, type: userEvents.ss, user_id: result.user.id });
   return { userId: result.user.id, credentialVersion: FIRST_VERSION };
 }
 

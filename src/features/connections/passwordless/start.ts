@@ -1,5 +1,6 @@
 // Starts a passwordless login: creates and sends a code or link.
 import type { Context } from 'koa';
+import { deliveryEvents } from '../../../capabilities/delivery/declaration.ts';
 import {
   DeliveryError,
   type MessageKind,
@@ -27,6 +28,7 @@ import type { Events } from '../../../tenant/events.ts';
 import type { User } from '../../../users/user.ts';
 import type { Users } from '../../../users/users.ts';
 import type { PasswordlessConnection } from './connection.ts';
+import { passwordlessLimits } from './declaration.ts';
 import { PURPOSE, subjectOf } from './strategy.ts';
 
 export interface StartDependencies {
@@ -80,8 +82,8 @@ export async function start(
   const knownCaller = await deps.callers.recognize(user?.id, caller);
   // Strangers are counted by IP address, because they can send a new browser cookie each time.
   const callerKey = knownCaller?.by === 'browser' ? knownCaller.key : addressKey(caller.ip);
-  await deps.rateLimits.take(ctx, 'passwordlessDestination', `${destination}\n${callerKey}`);
-  const hasCapacity = await deps.rateLimits.spend('passwordlessDestination', destination);
+  await deps.rateLimits.take(ctx, passwordlessLimits.passwordlessDestination, `${destination}\n${callerKey}`);
+  const hasCapacity = await deps.rateLimits.spend(passwordlessLimits.passwordlessDestination, destination);
   const isRefused = !hasCapacity && knownCaller === undefined;
   const subject = subjectOf(client.client_id, record, address);
   const challenge: NewChallenge = {
@@ -156,7 +158,7 @@ function recordRefusal(
   { client, connection, address, caller }: StartOptions,
 ): void {
   events.record({
-    type: 'fn',
+    type: deliveryEvents.fn,
     client_id: client.client_id,
     connection: connection.record.name,
     user_name: address,

@@ -8,6 +8,7 @@ import type { StrategyName } from '../../../records/connections.ts';
 import { passwordlessOptions } from '../../../records/passwordless.ts';
 import { NOBODY } from '../../../users/changes.ts';
 import { expectedConnection } from '../../../users/connection-check.ts';
+import { userEvents } from '../../../users/declaration.ts';
 import { FIRST_VERSION } from '../../../users/login.ts';
 import { type Proof, requireMayJoin, type StepStrategy, type Strategy, strategy } from '../strategy.ts';
 
@@ -98,10 +99,10 @@ export function passwordlessStrategy({
           user_name: address,
           ip: caller.ip,
         };
-        if (isNew) events.record({ ...details, type: 'ss', user_id: user.id });
+        if (isNew) events.record({ ...details, type: userEvents.ss, user_id: user.id });
         return { userId: user.id, credentialVersion: version };
       },
-      failure: () => ({ type: 'fp' }),
+      failure: () => ({ type: userEvents.fp }),
       wrong,
     },
   );

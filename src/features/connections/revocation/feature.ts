@@ -9,11 +9,12 @@ import { feature } from '../../../engine/provider/feature.ts';
 import type { Sessions } from '../../../engine/session/sessions.ts';
 import { bodyOf } from '../../../http/body.ts';
 import { AuthError, oauthShape } from '../../../http/errors.ts';
+import { limitsOf } from '../../../http/limits.ts';
 import type { Connection } from '../../../records/collections.ts';
 import { strategyRecord } from '../../../records/connections.ts';
 import { lookupEmail } from '../../../records/email.ts';
 import { identityId } from '../../../records/identities.ts';
-import type { Limits } from '../../../records/limits.ts';
+import { eventTypesOf } from '../../../records/log-events.ts';
 import { ASYMMETRIC_ALGS } from '../../../records/openid.ts';
 import { isHttpsOrLoopback } from '../../../records/upstream.ts';
 import { type Clock, epochSeconds } from '../../../runtime/clock.ts';
@@ -82,12 +83,16 @@ async function revokeGlobally(deps: RevocationDependencies, ctx: Context): Promi
   const userIds = await usersOf(deps, connection, issuer, parsed.data.sub_id);
   const details = { connection: connection.name, ip: ctx.ip };
   if (userIds.length === 0) {
-    events.record({ type: 'universal_logout_failed', ...details, description: 'There is no such user.' });
+    events.record({
+      type: logEvents.universal_logout_failed,
+      ...details,
+      description: 'There is no such user.',
+    });
     throw new AuthError(404, 'not_found', 'There is no such user.');
   }
   for (const userId of userIds) {
     await sessions.endAllOf(userId, { reason: 'session-revoked', refreshTokens: true });
-    events.record({ type: 'universal_logout_succeeded', ...details, user_id: userId });
+    events.record({ type: logEvents.universal_logout_succeeded, ...details, user_id: userId });
   }
 }
 
@@ -177,30 +182,22 @@ async function usersOf(
   return found === undefined ? [] : [found.user_id];
 }
 
-const limits = {
+const limits = limitsOf({
   globalRevocation: { capacity: 100, perMinute: 300, per: 'address', where: `\`${REVOCATION}/*\`` },
-} satisfies Limits;
+});
 
-const events = {
+const logEvents = eventTypesOf({
   universal_logout_succeeded: "An identity provider ended a user's sessions and refresh tokens.",
   universal_logout_failed: "An identity provider's request to end a user's sessions matched no user.",
-};
-
-declare module '../../../records/limits.ts' {
-  interface LimitNames extends Record<keyof typeof limits, Bucket> {}
-}
-
-declare module '../../../records/log-events.ts' {
-  interface EventTypes extends Record<keyof typeof events, string> {}
-}
+});
 
 export const revocation = feature<RevocationDependencies>({
   name: 'revocation',
   limits,
-  events,
+  events: logEvents,
   routes: {
     [`POST ${REVOCATION}/:connection` as const]: {
-      limit: 'globalRevocation',
+      limit: limits.globalRevocation,
       cors: 'none',
       errors: oauthShape,
       summary: "End a user's sessions and refresh tokens, by a JWT that their identity provider signs",

@@ -3,10 +3,12 @@
 import type { Context } from 'koa';
 import { z } from 'zod';
 import { receive } from '../../../capabilities/saml-messages/bindings.ts';
+import { samlLimits } from '../../../capabilities/saml-messages/declaration.ts';
 import { CONTENT_ALGORITHMS, KEY_ALGORITHMS } from '../../../capabilities/saml-messages/decryption.ts';
 import { NAME_ID_FORMATS } from '../../../capabilities/saml-messages/name-id.ts';
 import { BINDING, NS } from '../../../capabilities/saml-messages/names.ts';
 import { badMessage, type Markup, xml } from '../../../capabilities/saml-messages/xml.ts';
+import { engineEvents } from '../../../engine/base/declaration.ts';
 import { feature } from '../../../engine/provider/feature.ts';
 import { AuthError } from '../../../http/errors.ts';
 import { optional } from '../../../http/parameter-schemas.ts';
@@ -32,7 +34,7 @@ import {
 
 interface SamlUpstreamDependencies extends UpstreamLogoutDependencies {}
 
-const samlp = { limit: 'samlp', cors: 'none', errors: 'page' } as const;
+const samlp = { limit: samlLimits.samlp, cors: 'none', errors: 'page' } as const;
 
 const message = {
   SAMLRequest: optional('A LogoutRequest in base64; also deflated with GET.'),
@@ -94,7 +96,11 @@ function recordRejection(handle: typeof handleMessage): typeof handleMessage {
       await handle(deps, ctx);
     } catch (thrown) {
       if (thrown instanceof AuthError && thrown.status < 500) {
-        deps.events.record({ type: 'flo', ip: ctx.ip, description: `SAML: ${thrown.error_description}` });
+        deps.events.record({
+          type: engineEvents.flo,
+          ip: ctx.ip,
+          description: `SAML: ${thrown.error_description}`,
+        });
       }
       throw thrown;
     }

@@ -20,6 +20,7 @@ import { parseXml } from '../../../capabilities/saml-messages/reader.ts';
 import { signRoot } from '../../../capabilities/saml-messages/signature.ts';
 import { statusResponse } from '../../../capabilities/saml-messages/status-response.ts';
 import { badMessage, type XmlElement } from '../../../capabilities/saml-messages/xml.ts';
+import { engineEvents } from '../../../engine/base/declaration.ts';
 import type { Sessions, UserSession } from '../../../engine/session/sessions.ts';
 import { AuthError } from '../../../http/errors.ts';
 import type { Connection } from '../../../records/collections.ts';
@@ -79,7 +80,7 @@ export async function handleLogoutResponse(
     if (!isSuccess) throw badMessage('The identity provider has not logged the user out.');
   } catch (thrown) {
     if (!(thrown instanceof AuthError)) throw thrown;
-    deps.events.record({ type: 'flo', ip: ctx.ip, description: thrown.error_description });
+    deps.events.record({ type: engineEvents.flo, ip: ctx.ip, description: thrown.error_description });
   }
   return `/logout/callback?${new URLSearchParams({ state })}`;
 }
@@ -180,7 +181,7 @@ function recordLogout(
   userId: string,
 ) {
   const description = 'User successfully logged out by the identity provider';
-  events.record({ type: 'slo', connection: name, user_id: userId, ip: ctx.ip, description });
+  events.record({ type: engineEvents.slo, connection: name, user_id: userId, ip: ctx.ip, description });
 }
 
 /** Answers the provider after the applications have been logged out. @throws AuthError 400 if no such logout is in progress. */

@@ -2,6 +2,7 @@
 // any other connection.
 import type { Context } from 'koa';
 import type { Logger } from 'pino';
+import { engineEvents } from '../../../engine/base/declaration.ts';
 import { AuthError } from '../../../http/errors.ts';
 import type { Connection } from '../../../records/collections.ts';
 import { type Clock, epochSeconds } from '../../../runtime/clock.ts';
@@ -105,7 +106,7 @@ export function recordFault(
   const { error, error_description, cause } = fault;
   const details = { client_id: clientId, ip: ctx.ip, description: error_description };
   events.record({
-    type: 'f',
+    type: engineEvents.f,
     ...details,
     ...(connection && { connection }),
     ...(userId && { user_id: userId }),

@@ -5,6 +5,7 @@ import { z } from 'zod';
 import type { LoginTickets } from '../../../capabilities/protection/login-tickets.ts';
 import type { RateLimits } from '../../../capabilities/protection/rate-limit.ts';
 import { requestExpired } from '../../../engine/authorize/waiting-requests.ts';
+import { engineEvents } from '../../../engine/base/declaration.ts';
 import { feature } from '../../../engine/provider/feature.ts';
 import type { ExchangeToken } from '../../../engine/token/token-exchange.ts';
 import type { GrantDeclaration, GrantRequest } from '../../../engine/token/tokens.ts';
@@ -14,7 +15,6 @@ import { optional, required } from '../../../http/parameter-schemas.ts';
 import { PAGE, type RouteDeclarations } from '../../../http/router.ts';
 import type { Client, Connection } from '../../../records/collections.ts';
 import type { StrategyName } from '../../../records/connections.ts';
-import type { Limits } from '../../../records/limits.ts';
 import { isJsonObject, jsonOf } from '../../../runtime/json.ts';
 import { waitsForLogin } from '../../flow/finish.ts';
 import { acceptsConnection, openRequestPage } from '../../flow/request-page.ts';
@@ -34,6 +34,7 @@ import { presets } from '../social/presets.ts';
 import { strategyOf } from '../strategies.ts';
 import { CALLBACK, type Upstream } from './begin.ts';
 import { type CompleteDependencies, complete, loginOf, recordFault } from './complete.ts';
+import { upstreamEvents, upstreamLimits } from './declaration.ts';
 import { type ProviderRedirectDependencies, redirectToProvider } from './redirect-to-provider.ts';
 import type { TestLogins } from './test-logins.ts';
 
@@ -180,7 +181,7 @@ const nativeGrant: GrantDeclaration<NativeGrantDependencies> = {
     user_profile: optional('The profile of the user, as the app received it from the provider, in JSON.'),
   }),
   gty: 'urn:ietf:params:oauth:grant-type:token-exchange',
-  events: { success: 'sens', failure: 'fens' },
+  events: { success: upstreamEvents.sens, failure: upstreamEvents.fens },
   authenticate: async (deps, request) => {
     const answer = (await deps.exchangeToken(request)) ?? (await deps.exchangeCustomToken(request));
     if (answer !== undefined) return answer;
@@ -189,7 +190,7 @@ const nativeGrant: GrantDeclaration<NativeGrantDependencies> = {
     const provider = providerOf(deps, requiredField(params, 'subject_token_type'));
     const client = await clientOf(deps, clientId, provider);
     const upstream = await connectionOf(deps, request, provider);
-    await deps.rateLimits.takeFrom(ctx, 'nativeSocial');
+    await deps.rateLimits.takeFrom(ctx, upstreamLimits.nativeSocial);
     const nativeToken = { connection: upstream.connection, client, token, userProfile: params.user_profile };
     try {
       const identity = await provider.identify(deps, nativeToken);
@@ -303,7 +304,7 @@ async function handleCallback(
     if (testTicket !== undefined) return ctx.redirect(`${deps.testUrl}?ticket=${testTicket}`);
     const unsolicitedUrl = await handleUnsolicited(deps, ctx, connection, parameters);
     if (unsolicitedUrl !== undefined) return ctx.redirect(unsolicitedUrl);
-    deps.events.record({ type: 'f', ip: ctx.ip, description: NOT_WAITING });
+    deps.events.record({ type: engineEvents.f, ip: ctx.ip, description: NOT_WAITING });
     throw requestExpired();
   }
   const callback = { pending, state, parameters, isPosted, connection };
@@ -396,41 +397,13 @@ async function handleUnsolicited(
   return `${path}?${query}`;
 }
 
-const limits = {
-  nativeSocial: {
-    capacity: 50,
-    perMinute: 50,
-    per: 'address',
-    where: "`/oauth/token` with a code or token of a provider's native SDK",
-  },
-} satisfies Limits;
-
-const events = {
-  sens: "Tokens were issued for a code or token of a provider's native SDK.",
-  fens: "No tokens were issued for a code or token of a provider's native SDK.",
-  secte: 'Tokens were issued for a token that an action verified (custom token exchange).',
-  fecte: 'No tokens were issued for a token that an action had to verify (custom token exchange).',
-  account_name_reused:
-    'A login was refused: the account at the provider has the name of an earlier one, but may be another person’s.',
-  connected_token_given: "An application was given the access token of a user's connected account.",
-  connected_token_refused: "An application was refused the access token of a user's connected account.",
-};
-
-declare module '../../../records/limits.ts' {
-  interface LimitNames extends Record<keyof typeof limits, Bucket> {}
-}
-
-declare module '../../../records/log-events.ts' {
-  interface EventTypes extends Record<keyof typeof events, string> {}
-}
-
 export const upstream = feature<
   UpstreamRouteDependencies,
   NativeGrantDependencies & ConnectedGrantDependencies
 >({
   name: 'upstream',
-  limits,
-  events,
+  limits: upstreamLimits,
+  events: upstreamEvents,
   grants: [nativeGrant, connectedGrant],
   routes: upstreamRoutes,
   pages: ['login/connections', 'login/elsewhere'],

@@ -1,6 +1,7 @@
 // Sends the browser of a waiting authorization request to an upstream provider.
 import type { Context } from 'koa';
 import type { Logger } from 'pino';
+import { engineEvents } from '../../../engine/base/declaration.ts';
 import { AuthError } from '../../../http/errors.ts';
 import type { Events } from '../../../tenant/events.ts';
 import type { HostedDependencies, RequestPage } from '../../flow/request-page.ts';
@@ -30,7 +31,13 @@ export async function redirectToProvider(
     if (!(thrown instanceof AuthError)) throw thrown;
     const { error, error_description: description, cause } = thrown;
     const { name: connection } = upstream.connection;
-    deps.events.record({ type: 'f', client_id: waiting.clientId, connection, ip: ctx.ip, description });
+    deps.events.record({
+      type: engineEvents.f,
+      client_id: waiting.clientId,
+      connection,
+      ip: ctx.ip,
+      description,
+    });
     if (cause !== undefined)
       deps.log.warn({ err: cause, connection }, 'an upstream provider cannot be asked');
     return deps.waitingRequests.answer(ctx, { error, description });

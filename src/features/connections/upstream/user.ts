@@ -4,6 +4,7 @@ import type { Connection } from '../../../records/collections.ts';
 import { commonOptions } from '../../../records/upstream.ts';
 import type { Events } from '../../../tenant/events.ts';
 import { expectedConnection } from '../../../users/connection-check.ts';
+import { userEvents } from '../../../users/declaration.ts';
 import type { StableId } from '../../../users/upstream-user.ts';
 import type { User } from '../../../users/user.ts';
 import type { Users } from '../../../users/users.ts';
@@ -13,6 +14,7 @@ import {
   type UpstreamIdentity,
   upstreamFault,
 } from '../redirect.ts';
+import { upstreamEvents } from './declaration.ts';
 
 /** Characters of a provider's user identifier. */
 const MAX_ID_LENGTH = 512;
@@ -62,7 +64,7 @@ export async function userOf(
   if ('refused' in found) {
     const { user_id, upstream_id } = found.refused;
     events.record({
-      type: 'account_name_reused',
+      type: upstreamEvents.account_name_reused,
       ...{ client_id: clientId, connection: connection.name, user_id, user_name: upstream_id, ip },
       description: `${stable?.description ?? id} may be another account than that of ${user_id}: see gatehouse users account '${user_id}'`,
     });
@@ -71,7 +73,11 @@ export async function userOf(
   const { user, isNew } = found;
   if (isNew) {
     const details = { client_id: clientId, connection: connection.name, user_id: user.id, ip };
-    events.record({ type: 'ss', ...details, ...(user.email !== undefined && { user_name: user.email }) });
+    events.record({
+      type: userEvents.ss,
+      ...details,
+      ...(user.email !== undefined && { user_name: user.email }),
+    });
   }
   return user;
 }

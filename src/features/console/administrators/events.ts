@@ -1,6 +1,7 @@
 // Log events about administrators: who changed whom, with the state before and after.
 import type { Context } from 'koa';
 import { CONSOLE_CLIENT, CONSOLE_DIRECTORY } from '../../../records/administrators.ts';
+import { eventTypesOf } from '../../../records/log-events.ts';
 import type { Events } from '../../../tenant/events.ts';
 
 /** A change of an administrator. */
@@ -14,14 +15,10 @@ interface AdministratorChange {
   after?: object;
 }
 
-export const events = {
+export const administratorEvents = eventTypesOf({
   administrator_changed:
     'An administrator was added or removed, or got another role or a new password; the description says which.',
-};
-
-declare module '../../../records/log-events.ts' {
-  interface EventTypes extends Record<keyof typeof events, string> {}
-}
+});
 
 /** Records a change of the administrators. @param ctx the request; undefined for a command. */
 export function recordAdministrator(
@@ -30,7 +27,7 @@ export function recordAdministrator(
   { actor, description, email, before, after }: AdministratorChange,
 ): void {
   events.record({
-    type: 'administrator_changed',
+    type: administratorEvents.administrator_changed,
     client_id: CONSOLE_CLIENT,
     connection: CONSOLE_DIRECTORY,
     description: `${description}: ${email}`,

@@ -10,6 +10,7 @@ import { checkStrength } from '../../../users/password-policy.ts';
 import { passwordRefusal } from '../../../users/signup.ts';
 import { enrollable } from '../../factors/policy.ts';
 import { addressOutsideConsole, CONSOLE, loginFormOptions } from '../callbacks.ts';
+import { consoleLimits } from '../declaration.ts';
 import { DIRECTORY_OPTIONS } from '../directory.ts';
 import { consoleForm, consolePage, redirectAfterForm } from '../page.ts';
 import { renderConsole } from '../render.ts';
@@ -29,7 +30,7 @@ export interface PasswordDependencies extends AdministratorsDependencies {
 type Deps = PasswordDependencies;
 type Link = Frozen<AdministratorLink>;
 
-const ROUTE = { ...PAGE, limit: 'console' } as const;
+const ROUTE = { ...PAGE, limit: consoleLimits.console } as const;
 const PASSWORD = `${CONSOLE}/password`;
 const MAX_NAME_LENGTH = 200;
 

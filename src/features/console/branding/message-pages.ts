@@ -6,6 +6,7 @@ import { bodyTexts } from '../../../http/body.ts';
 import { AuthError } from '../../../http/errors.ts';
 import { numberOf } from '../../factors/message/countries.ts';
 import { callApi } from '../api-calls.ts';
+import { consoleLimits } from '../declaration.ts';
 import type { FormFault } from '../form-fault.ts';
 import { refusalOf, refusalOptions, withoutReturns } from '../forms.ts';
 import { redirectAfterForm } from '../page.ts';
@@ -168,7 +169,12 @@ async function send(
   // Administrators have no phone number on record.
   const to = isSms ? numberOf(bodyTexts(ctx).number ?? '') : email;
   if (to === undefined) return showEditor(deps, ctx, session, { ...editor, fault: NO_NUMBER });
-  if (!(await deps.rateLimits.spend(isSms ? 'consoleSms' : 'consoleMail', session.administrator.userId)))
+  if (
+    !(await deps.rateLimits.spend(
+      isSms ? consoleLimits.consoleSms : consoleLimits.consoleMail,
+      session.administrator.userId,
+    ))
+  )
     throw new AuthError(429, 'too_many_requests', 'Too many messages. Try again later.');
   if (isSms) await deps.limitDestination(`sms\n${to}`);
   try {

@@ -1,7 +1,7 @@
 // Describes a log event: by a message for its type in the page's language, or else by its declaration.
 
 import type { Locale } from '../../../capabilities/pages/locales.ts';
-import type { EventMeanings } from '../../../records/declaration.ts';
+import type { EventTypes } from '../../../records/log-events.ts';
 
 /** An event as returned by `GET /logs`. */
 export interface EventAnswer {
@@ -31,10 +31,10 @@ export function actorOf({ user_name: name, user_id: id, details, client_name: cl
 export function describeEvent(
   event: EventAnswer,
   { text, has }: Pick<Locale, 'text' | 'has'>,
-  meanings: EventMeanings,
+  eventTypes: EventTypes,
 ): string {
   const key = `console.log.event.${event.type}`;
-  if (!has(key)) return meanings[event.type] ?? event.type;
+  if (!has(key)) return eventTypes[event.type]?.meaning ?? event.type;
   return text(key, { who: actorOf(event) ?? text('console.log.somebody') });
 }
 

@@ -3,7 +3,7 @@ import type { Context } from 'koa';
 import { timesOf } from '../../../capabilities/pages/times.ts';
 import { AuthError } from '../../../http/errors.ts';
 import type { RouteDeclarations } from '../../../http/router.ts';
-import type { EventMeanings } from '../../../records/declaration.ts';
+import type { EventTypes } from '../../../records/log-events.ts';
 import { eventIdAt } from '../../../tenant/events.ts';
 import { type ApiCallDependencies, callApi, callApiIfFound } from '../api-calls.ts';
 import { CONSOLE } from '../callbacks.ts';
@@ -15,7 +15,7 @@ import { hrefOf, isUnfiltered, type LogFilter, queriesOf, quoted, readFilter } f
 
 export interface LogDependencies extends ConsolePageDependencies, ApiCallDependencies {
   /** The description of each type of event. */
-  meanings: EventMeanings;
+  eventTypes: EventTypes;
   /** The number of days for which events are kept. */
   retentionDays(): number;
 }
@@ -42,9 +42,12 @@ async function showLog(deps: LogDependencies, ctx: Context, session: ConsoleSess
   const { events, next } = 'refusal' in found ? { events: [], next: undefined } : found;
   const locale = deps.views.locale(ctx);
   const groups = Object.keys(EVENT_GROUPS).map((name) => ({ name, text: `console.log.group.${name}` }));
-  const types = Object.keys(deps.meanings).map((name) => ({
+  const types = Object.keys(deps.eventTypes).map((name) => ({
     name,
-    text: capitalized(describeEvent({ type: name, log_id: '', date: '' }, locale, deps.meanings), locale.tag),
+    text: capitalized(
+      describeEvent({ type: name, log_id: '', date: '' }, locale, deps.eventTypes),
+      locale.tag,
+    ),
   }));
   await renderConsole(deps, ctx, session, {
     template: 'console/log-list',
@@ -134,7 +137,7 @@ function eventFormatter(deps: LogDependencies, ctx: Context) {
     path: `${PATH}/${encodeURIComponent(event.log_id)}`,
     type: event.type,
     time: timeOf(event.date),
-    words: describeEvent(event, locale, deps.meanings),
+    words: describeEvent(event, locale, deps.eventTypes),
     isBad: isFailure(event),
     why: event.description,
     client: event.client_name ?? event.client_id,
@@ -160,7 +163,7 @@ async function showEvent(deps: LogDependencies, ctx: Context, session: ConsoleSe
     title: 't:console.log.detail',
     model: {
       path: PATH,
-      event: { ...shown(event), meaning: deps.meanings[event.type] ?? event.type },
+      event: { ...shown(event), meaning: deps.eventTypes[event.type]?.meaning ?? event.type },
       fields: fieldsOf(event),
       userPath: await pathOfUser(deps, ctx, session, event.user_id),
       json: JSON.stringify(event, undefined, 2),

@@ -1,7 +1,7 @@
 // The numbers of the overview: log events per interval, for charts and tables.
 import { distinct } from '../../../tenant/distinct.ts';
 import type { HourCount, LogCounts } from '../../../tenant/log-counts.ts';
-import { EVENT_GROUPS, type EventGroup } from '../event-groups.ts';
+import { type EventGroup, typesNamed } from '../event-groups.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -61,7 +61,7 @@ export async function numbersOf(counts: LogCounts, range: Range, now: number): P
 }
 
 function eventsOf(hours: readonly HourCount[], group: EventGroup): number {
-  const types: readonly string[] = EVENT_GROUPS[group];
+  const types = typesNamed(group);
   return hours.reduce(
     (sum, { counts }) => sum + types.reduce((all, type) => all + (counts[type] ?? 0), 0),
     0,

@@ -2,11 +2,12 @@
 
 import { X509Certificate } from 'node:crypto';
 import type { Context } from 'koa';
+import { actionEvents } from '../../../capabilities/actions/declaration.ts';
+import { deliveryEvents } from '../../../capabilities/delivery/declaration.ts';
 import { timesOf } from '../../../capabilities/pages/times.ts';
 import type { RouteDeclarations } from '../../../http/router.ts';
 import { ADMINISTRATORS } from '../../../records/administrators.ts';
 import type { Client, Connection } from '../../../records/collections.ts';
-import type { EventType } from '../../../records/log-events.ts';
 import { certificateTexts } from '../../../records/samlp-connection.ts';
 import { identifierWarning } from '../../../tenant/identifier-warnings.ts';
 import type { LogCounts } from '../../../tenant/log-counts.ts';
@@ -170,9 +171,9 @@ function hasPage({ paths }: AttentionDependencies, { path = '' }: Attention): bo
 }
 
 /** Log events of failures, with the ends of their message keys. Those of the last day are reported. */
-const FAILURES: Partial<Record<EventType, string>> = {
-  fn: 'messages',
-  actions_execution_failed: 'actions',
+const FAILURES: Readonly<Record<string, string>> = {
+  [deliveryEvents.fn.code]: 'messages',
+  [actionEvents.actions_execution_failed.code]: 'actions',
 };
 
 const failures: Check = async (deps, ctx, session, now) => {
@@ -181,7 +182,7 @@ const failures: Check = async (deps, ctx, session, now) => {
   return Promise.all(
     [...found].map(async ([type, { count, latest }]) => ({
       isBad: true,
-      text: `console.attention.${FAILURES[type as EventType] ?? ''}`,
+      text: `console.attention.${FAILURES[type] ?? ''}`,
       count,
       why: await descriptionOf(deps, ctx, session, latest),
       path: hrefOf(`${CONSOLE}/log`, readFilter({ type })),

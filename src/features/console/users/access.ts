@@ -130,7 +130,7 @@ const LOG: UserTab<UsersDependencies> = {
     const time = timesOf(deps, ctx);
     const events = (answer.body as (EventAnswer & { user_agent?: string })[]).map((one) => ({
       path: `/console/log/${encodeURIComponent(one.log_id)}`,
-      words: describeEvent(one, locale, deps.meanings),
+      words: describeEvent(one, locale, deps.eventTypes),
       isBad: isFailure(one),
       at: time(one.date),
       description: one.description,

@@ -7,7 +7,7 @@ import type { ConsolePageDependencies } from '../page.ts';
 export interface UsersDependencies
   extends ConsolePageDependencies,
     ApiCallDependencies,
-    Pick<LogDependencies, 'meanings'> {
+    Pick<LogDependencies, 'eventTypes'> {
   /**
    * Mails a user a link for setting a new password, as if the user had requested it. The Management API can only
    * create such a link.

@@ -6,6 +6,7 @@ import { CONSOLE_CLIENT } from '../../../records/administrators.ts';
 import type { Connection } from '../../../records/collections.ts';
 import { strategyRecord } from '../../../records/connections.ts';
 import { changesPasswords } from '../../../records/database-options.ts';
+import { managementEvents } from '../../management/declaration.ts';
 import { callApi } from '../api-calls.ts';
 import { faultOf } from '../form-fault.ts';
 import { type ConsoleSession, consoleForm, consolePage, redirectAfterForm } from '../page.ts';
@@ -82,7 +83,7 @@ function recordReset(
   connection: Connection,
 ): void {
   management.events.record({
-    type: 'sapi',
+    type: managementEvents.sapi,
     description: 'Mail a link to set a new password',
     client_id: CONSOLE_CLIENT,
     user_id: administrator.userId,

@@ -4,6 +4,7 @@ import { AuthError } from '../../../http/errors.ts';
 import { SECOND_FACTORS } from '../../../records/second-factors.ts';
 import type { Authenticator, FactorFields } from '../authenticators.ts';
 import type { FactorRequest } from '../claimant.ts';
+import { factorLimits } from '../declaration.ts';
 import type { Factor, FactorDependencies, FactorPages, StartedEnrollment } from '../factor.ts';
 import { CODE_SECONDS, prepareCode } from '../out-of-band.ts';
 import { digitsOf } from '../verify.ts';
@@ -92,7 +93,7 @@ async function sendCode(
   authenticator: Authenticator,
 ): Promise<string> {
   const to = destinationOf(authenticator) ?? '';
-  if (!(await deps.rateLimits.spend('mfaMessage', user.id)))
+  if (!(await deps.rateLimits.spend(factorLimits.mfaMessage, user.id)))
     throw new AuthError(429, 'too_many_requests', 'Too many messages for this user. Try again later.');
   // A confirmed address is the user's own. What others had sent there must not use up its limit.
   if (!authenticator.active) await deps.limitDestination(`${channel}\n${to}`);

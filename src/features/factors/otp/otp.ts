@@ -9,6 +9,7 @@ import { SECOND_FACTORS } from '../../../records/second-factors.ts';
 import { updateWithResult } from '../../../store/contract.ts';
 import type { Authenticator, Enrollee } from '../authenticators.ts';
 import type { Claimant } from '../claimant.ts';
+import { factorEvents } from '../declaration.ts';
 import { accountNameOf } from '../enroll.ts';
 import type { Factor, FactorDependencies, Verification } from '../factor.ts';
 import { confirmFirstUse, countGuesses, digitsOf, usableAuthenticators } from '../verify.ts';
@@ -85,7 +86,7 @@ export const otp: Factor = {
     name: 'otp',
     summary: 'A second factor: the code of an authenticator app',
     parameters: z.object({ otp: required('The code.') }),
-    events: { success: 'seotpft', failure: 'feotpft' },
+    events: { success: factorEvents.seotpft, failure: factorEvents.feotpft },
     verify: async (deps, claimant, params) => {
       const verification = await verify(deps, claimant, requiredField(params, 'otp'));
       return verification.ok ? verification : new AuthError(403, 'invalid_grant', 'Invalid otp_code.');

@@ -4,12 +4,14 @@ import { importJWK, type JWK, errors as joseErrors } from 'jose';
 import { z } from 'zod';
 import type { Challenges } from '../../../capabilities/protection/challenges.ts';
 import { unverifiedClaims, verifyJwt } from '../../../capabilities/signing/verify-jwt.ts';
+import { engineEvents } from '../../../engine/base/declaration.ts';
 import { AuthError } from '../../../http/errors.ts';
 import type { Clock } from '../../../runtime/clock.ts';
 import type { Config } from '../../../tenant/config.ts';
 import type { Events } from '../../../tenant/events.ts';
 import type { Users } from '../../../users/users.ts';
 import type { Authenticator, Authenticators } from '../authenticators.ts';
+import { factorEvents } from '../declaration.ts';
 import { accountNameOf } from '../enroll.ts';
 import { type OobChallenge, recordDecision, waitingForDevice } from '../out-of-band.ts';
 import { answerApproval, waitingApprovals } from './approvals.ts';
@@ -88,7 +90,7 @@ export async function enrollDevice(
   // The enrolment counts as the answer to the challenge that the login waits for.
   for (const waiting of await waitingForDevice(deps, id))
     await recordDecision(deps, waiting.id, id, 'accepted');
-  deps.events.record({ type: 'gd_enrollment_complete', user_id: user.id, ip });
+  deps.events.record({ type: factorEvents.gd_enrollment_complete, user_id: user.id, ip });
   return {
     id,
     account: accountNameOf(user),
@@ -181,7 +183,7 @@ export async function answerRequest(
     throw new AuthError(404, 'not_found', 'Nothing waits for this answer any more.');
   }
   if (decision === 'rejected') {
-    deps.events.record({ type: 'gd_auth_rejected', user_id: authenticator.user_id, ip });
+    deps.events.record({ type: engineEvents.gd_auth_rejected, user_id: authenticator.user_id, ip });
   }
 }
 

@@ -10,9 +10,9 @@ import type { RateLimits } from '../../../capabilities/protection/rate-limit.ts'
 import { feature } from '../../../engine/provider/feature.ts';
 import { bodyOf } from '../../../http/body.ts';
 import { AuthError, oauthShape } from '../../../http/errors.ts';
+import { httpLimits, limitsOf } from '../../../http/limits.ts';
 import { required } from '../../../http/parameter-schemas.ts';
 import type { RouteDeclarations } from '../../../http/router.ts';
-import type { Limits } from '../../../records/limits.ts';
 import {
   answerRequest,
   type DeviceDependencies,
@@ -42,8 +42,13 @@ const PATH = '/authenticator';
 const POLL_INTERVAL = 1_000;
 const STREAM_LIFETIME = 55_000;
 
-const file = { limit: 'other', errors: 'page' } as const;
-const api = { limit: 'other', cors: 'applications', errors: oauthShape, security: ['device'] } as const;
+const file = { limit: httpLimits.other, errors: 'page' } as const;
+const api = {
+  limit: httpLimits.other,
+  cors: 'applications',
+  errors: oauthShape,
+  security: ['device'],
+} as const;
 
 /** The routes of the authenticator: the page, its files, and its API. */
 const deviceRoutes: RouteDeclarations<DeviceRoutesDependencies> = {
@@ -144,7 +149,7 @@ function assertionOf(ctx: Context): string {
 async function stream(deps: DeviceRoutesDependencies, ctx: Context): Promise<void> {
   const { assertion } = ctx.query;
   const device = await identify(deps, typeof assertion === 'string' ? assertion : '');
-  if (!(await deps.rateLimits.spend('deviceStream', device.userId)))
+  if (!(await deps.rateLimits.spend(limits.deviceStream, device.userId)))
     throw new AuthError(429, 'too_many_requests', 'Too many event streams. Try again in a minute.');
   const events = new PassThrough();
   const disconnected = new AbortController();
@@ -185,18 +190,14 @@ async function sendChanges(
   }
 }
 
-const limits = {
+const limits = limitsOf({
   deviceStream: {
     capacity: 60,
     perMinute: 60,
     per: 'user',
     where: 'event streams that the devices of a user open; each ends after at most a minute',
   },
-} satisfies Limits;
-
-declare module '../../../records/limits.ts' {
-  interface LimitNames extends Record<keyof typeof limits, Bucket> {}
-}
+});
 
 export const authenticator = feature<DeviceRoutesDependencies>({
   name: 'authenticator',

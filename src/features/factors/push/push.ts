@@ -4,6 +4,7 @@ import { qrCode } from '../../../capabilities/pages/qr-code.ts';
 import { AuthError } from '../../../http/errors.ts';
 import { SECOND_FACTORS } from '../../../records/second-factors.ts';
 import type { FactorRequest } from '../claimant.ts';
+import { factorLimits } from '../declaration.ts';
 import { accountNameOf } from '../enroll.ts';
 import type { Challenge, Factor, FactorDependencies, StartedEnrollment } from '../factor.ts';
 import { issueDeviceChallenge } from '../out-of-band.ts';
@@ -41,7 +42,7 @@ const challenge: Required<Factor>['challenge'] = async (
   authenticator,
 ): Promise<Challenge> => {
   // Limits repeated requests by somebody who knows the password and hopes that the user allows one by mistake.
-  if (!(await deps.rateLimits.spend('mfaPush', user.id)))
+  if (!(await deps.rateLimits.spend(factorLimits.mfaPush, user.id)))
     throw new AuthError(
       429,
       'too_many_requests',

@@ -5,12 +5,16 @@ import { AuthError } from '../../../http/errors.ts';
 import { required } from '../../../http/parameter-schemas.ts';
 import { SECOND_FACTORS } from '../../../records/second-factors.ts';
 import type { Claimant } from '../claimant.ts';
+import { factorEvents } from '../declaration.ts';
 import type { Factor, FactorDependencies, Verification } from '../factor.ts';
 import { activeAuthenticators } from '../policy.ts';
 import { countGuesses } from '../verify.ts';
 import { RECOVERY_KIND, useRecoveryCode } from './codes.ts';
 
-const EVENTS = { success: 'gd_recovery_succeed', failure: 'gd_recovery_failed' } as const;
+const EVENTS = {
+  success: factorEvents.gd_recovery_succeed,
+  failure: factorEvents.gd_recovery_failed,
+} as const;
 
 /** Verifies a recovery code, which a new one replaces. */
 function verify(deps: FactorDependencies, claimant: Claimant, code: string): Promise<Verification> {
@@ -32,7 +36,7 @@ export const recoveryCode: Factor = {
     name: 'recovery-code',
     summary: 'A second factor: a recovery code',
     parameters: z.object({ recovery_code: required('The code.') }),
-    events: { success: 'sercft', failure: 'fercft' },
+    events: { success: factorEvents.sercft, failure: factorEvents.fercft },
     verify: async (deps, claimant, params) => {
       const verification = await verify(deps, claimant, requiredField(params, 'recovery_code'));
       return verification.ok

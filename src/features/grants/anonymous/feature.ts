@@ -13,11 +13,12 @@ import {
   TRANSFER_SECONDS,
 } from '../../../engine/session/anonymous-sessions.ts';
 import { AuthError, oauthShape } from '../../../http/errors.ts';
+import { limitsOf } from '../../../http/limits.ts';
 import { CLIENT_FIELDS, optional, required } from '../../../http/parameter-schemas.ts';
 import { type RouteDeclarations, route } from '../../../http/router.ts';
 import { scopeValues } from '../../../records/apis.ts';
 import type { ResourceServer } from '../../../records/collections.ts';
-import type { Limits } from '../../../records/limits.ts';
+import { eventTypesOf } from '../../../records/log-events.ts';
 import { epochSeconds } from '../../../runtime/clock.ts';
 import type { Config } from '../../../tenant/config.ts';
 import type { Events } from '../../../tenant/events.ts';
@@ -78,7 +79,15 @@ const transferAnswer = z.object({
 
 const logoutBody = z.object({ client_id: required('The application.') });
 
-const api = { limit: 'anonymous', cors: 'applications', errors: oauthShape } as const;
+const limits = limitsOf({
+  anonymous: { capacity: 50, perMinute: 100, per: 'address', where: '`/anonymous/`' },
+});
+
+const logEvents = eventTypesOf({
+  anonymous_session: 'An anonymous session began, for a visitor who has not logged in.',
+});
+
+const api = { limit: limits.anonymous, cors: 'applications', errors: oauthShape } as const;
 
 const anonymousRoutes: RouteDeclarations<AnonymousDependencies> = {
   'POST /anonymous/token': route({
@@ -129,7 +138,7 @@ async function issueTokens(
   const { token, seconds } = await accessToken(deps, clientId, session, access);
   if (started !== undefined) {
     const description = `A session of ${session.subject} began.`;
-    events.record({ type: 'anonymous_session', client_id: clientId, ip: ctx.ip, description });
+    events.record({ type: logEvents.anonymous_session, client_id: clientId, ip: ctx.ip, description });
   }
   ctx.body = {
     access_token: token,
@@ -261,25 +270,9 @@ async function accessToken(
   return { token: await signJwt(signing, { alg, typ: 'at+jwt' }, claims), seconds };
 }
 
-const limits = {
-  anonymous: { capacity: 50, perMinute: 100, per: 'address', where: '`/anonymous/`' },
-} satisfies Limits;
-
-const events = {
-  anonymous_session: 'An anonymous session began, for a visitor who has not logged in.',
-};
-
-declare module '../../../records/limits.ts' {
-  interface LimitNames extends Record<keyof typeof limits, Bucket> {}
-}
-
-declare module '../../../records/log-events.ts' {
-  interface EventTypes extends Record<keyof typeof events, string> {}
-}
-
 export const anonymous = feature<AnonymousDependencies>({
   name: 'anonymous',
   limits,
-  events,
+  events: logEvents,
   routes: anonymousRoutes,
 });

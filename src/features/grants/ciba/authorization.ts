@@ -24,6 +24,7 @@ import type { Config } from '../../../tenant/config.ts';
 import type { User } from '../../../users/user.ts';
 import type { Users } from '../../../users/users.ts';
 import { APPROVAL_PATH, CIBA_GRANT } from './callbacks.ts';
+import { cibaLimits } from './declaration.ts';
 import { requestId } from './request-id.ts';
 
 export interface AuthorizationDependencies extends HintDependencies, MailDependencies, BackchannelParameters {
@@ -107,7 +108,7 @@ export async function authorizeBackchannel(
   const { user, connection } = await hintedUser(deps, client.client_id, requiredField(fields, 'login_hint'));
   // One limit for each user, whichever application asks: users who are asked again and again agree in the end.
   // docs/decisions/tokens.md#a-user-is-asked-for-approval-at-most-ten-times-then-twice-a-minute
-  if (!(await deps.rateLimits.spend('approvals', user.id)))
+  if (!(await deps.rateLimits.spend(cibaLimits.approvals, user.id)))
     throw new AuthError(429, 'too_many_requests', 'Too many requests to this user. Try again later.');
   const requiresConsent = audience !== undefined && asksEachTime(await deps.config.resourceServer(audience));
   const pageApproval = {

@@ -14,6 +14,7 @@ import {
   type WaitingBackchannelRequest,
   waitingBackchannelRequests,
 } from '../../../engine/base/backchannel-requests.ts';
+import { engineEvents } from '../../../engine/base/declaration.ts';
 import { isOidcScope, toResource } from '../../../engine/base/requested-audience.ts';
 import { feature } from '../../../engine/provider/feature.ts';
 import type { Sessions } from '../../../engine/session/sessions.ts';
@@ -27,7 +28,6 @@ import { PAGE, type RouteDeclarations } from '../../../http/router.ts';
 import { asksEachTime, scopeValues } from '../../../records/apis.ts';
 import { authenticationMethod } from '../../../records/client-authentication.ts';
 import { profileOf } from '../../../records/compliance-levels.ts';
-import type { Limits } from '../../../records/limits.ts';
 import { type Clock, epochSeconds } from '../../../runtime/clock.ts';
 import type { Config } from '../../../tenant/config.ts';
 import type { Events } from '../../../tenant/events.ts';
@@ -41,6 +41,7 @@ import {
   authorizeBackchannel,
 } from './authorization.ts';
 import { APPROVAL_PATH, CIBA_GRANT } from './callbacks.ts';
+import { cibaEvents, cibaLimits } from './declaration.ts';
 import { readRequestId } from './request-id.ts';
 
 // /approval: the page where a user who got an e-mail logs in and approves what an application asks for.
@@ -163,7 +164,12 @@ async function acceptAnswer(deps: ApprovalPageDependencies, ctx: Context): Promi
     return deps.views.page(ctx, 'approval/none', {});
   const { clientId, login } = approver;
   if (!isAllowed)
-    deps.events.record({ type: 'gd_auth_rejected', client_id: clientId, user_id: login.userId, ip: ctx.ip });
+    deps.events.record({
+      type: engineEvents.gd_auth_rejected,
+      client_id: clientId,
+      user_id: login.userId,
+      ip: ctx.ip,
+    });
   await deps.views.page(ctx, isAllowed ? 'approval/allowed' : 'approval/denied', {});
 }
 
@@ -213,7 +219,7 @@ const cibaGrant: GrantDeclaration<CibaGrantDependencies> = {
   summary: 'A login that the user approved without a browser of the application',
   parameters: z.object({ auth_req_id: required('The value from `/bc-authorize`.') }),
   gty: CIBA_GRANT,
-  events: { success: 'seciba', failure: 'feciba' },
+  events: { success: cibaEvents.seciba, failure: cibaEvents.feciba },
   isFromPages: true,
   begin: async (deps, { clientId, params, ctx }) => {
     const client = await deps.config.client(clientId);
@@ -249,35 +255,12 @@ const cibaGrant: GrantDeclaration<CibaGrantDependencies> = {
 
 interface CibaDependencies extends AuthorizationDependencies, ApprovalPageDependencies {}
 
-const limits = {
-  bcAuthorize: { capacity: 100, perMinute: 500, per: 'address', where: '`/bc-authorize`' },
-  approvals: {
-    capacity: 10,
-    perMinute: 2,
-    per: 'user',
-    where: 'approvals that `/bc-authorize` requests from a user',
-  },
-} satisfies Limits;
-
-const events = {
-  seciba: 'An application got tokens for a login that its user approved.',
-  feciba: 'An application got no tokens for a login that its user had to approve (CIBA).',
-};
-
-declare module '../../../records/limits.ts' {
-  interface LimitNames extends Record<keyof typeof limits, Bucket> {}
-}
-
-declare module '../../../records/log-events.ts' {
-  interface EventTypes extends Record<keyof typeof events, string> {}
-}
-
 const authenticationRoute = {
   summary: 'Ask a user to approve a login (CIBA)',
   security: ['client'],
   uncheckedBody: authorizationBody,
   answers: { 200: { description: 'The `auth_req_id` for the token endpoint', body: authorizationAnswer } },
-  limit: 'bcAuthorize',
+  limit: cibaLimits.bcAuthorize,
   cors: 'none',
   errors: oauthShape,
   handle: async (deps: CibaDependencies, ctx: Parameters<typeof authorizeBackchannel>[1]) => {
@@ -289,8 +272,8 @@ const authenticationRoute = {
 
 export const ciba = feature<CibaDependencies, CibaGrantDependencies>({
   name: 'ciba',
-  limits,
-  events,
+  limits: cibaLimits,
+  events: cibaEvents,
   grants: [cibaGrant],
   routes: {
     'POST /bc-authorize': authenticationRoute,

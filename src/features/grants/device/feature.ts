@@ -14,10 +14,11 @@ import type { GrantDeclaration } from '../../../engine/token/tokens.ts';
 import { bodyFields, formFields, requiredField } from '../../../http/body.ts';
 import type { Csrf } from '../../../http/csrf.ts';
 import { AuthError, oauthShape } from '../../../http/errors.ts';
+import { limitsOf } from '../../../http/limits.ts';
 import { CLIENT_FIELDS, optional, required } from '../../../http/parameter-schemas.ts';
 import { PAGE, type RouteDeclarations } from '../../../http/router.ts';
 import { scopeValues } from '../../../records/apis.ts';
-import type { Limits } from '../../../records/limits.ts';
+import { eventTypesOf } from '../../../records/log-events.ts';
 import type { Events } from '../../../tenant/events.ts';
 import type { ServerLoginOutcome, ServerLogins } from '../../flow/server-logins.ts';
 import { ACTIVATION_PATH, DEVICE_GRANT } from './callbacks.ts';
@@ -153,7 +154,7 @@ async function refuse(
 ): Promise<void> {
   if (!(await decideRequest(deps, waiting, undefined))) return askForCode(deps, ctx, '', WRONG_CODE);
   const { clientId } = waiting;
-  const type = fault === undefined ? 'fdecc' : 'fdeac';
+  const type = fault === undefined ? logEvents.fdecc : logEvents.fdeac;
   deps.events.record({ type, client_id: clientId, ip: ctx.ip, description: fault?.description ?? '' });
   await deps.views.page(ctx, 'device/denied', {});
 }
@@ -179,15 +180,15 @@ async function findRequest(
   if (typed.trim() === '') return { alert: 'device.missing', status: 400 };
   // The narrowest limit first, so that a refused try takes nothing from limits that others share.
   const budgets = [
-    ['userCode', addressKey(ctx.ip)],
-    ['userCodeNetwork', networkKey(ctx.ip)],
-    ['userCodes', ''],
+    [limits.userCode, addressKey(ctx.ip)],
+    [limits.userCodeNetwork, networkKey(ctx.ip)],
+    [limits.userCodes, ''],
   ] as const;
-  for (const [name, key] of budgets)
-    if (!(await rateLimits.spend(name, key))) return { alert: 'device.tooMany', status: 429 };
+  for (const [limit, key] of budgets)
+    if (!(await rateLimits.spend(limit, key))) return { alert: 'device.tooMany', status: 429 };
   const found = typed.length > MAX_CODE_LENGTH ? undefined : await findWaiting(deps, typed);
   if (found === undefined) return WRONG_CODE;
-  await Promise.all(budgets.map(([name, key]) => rateLimits.giveBack(name, key)));
+  await Promise.all(budgets.map(([limit, key]) => rateLimits.giveBack(limit, key)));
   return found;
 }
 
@@ -309,12 +310,36 @@ interface DeviceGrantDependencies extends CodeDependencies {
   isOpen(sessionUid: string): Promise<boolean>;
 }
 
+const limits = limitsOf({
+  deviceCode: { capacity: 50, perMinute: 300, per: 'address', where: '`/oauth/device/code`' },
+  userCode: { capacity: 10, perMinute: 2, per: 'address', where: 'wrong codes at `/activate`' },
+  userCodeNetwork: {
+    capacity: 60,
+    perMinute: 10,
+    per: 'network (IPv4 /24, IPv6 /48)',
+    where: 'wrong codes at `/activate`',
+  },
+  userCodes: {
+    capacity: 600,
+    perMinute: 300,
+    per: 'tenant',
+    where: 'wrong codes at `/activate`, from all addresses',
+  },
+});
+
+const logEvents = eventTypesOf({
+  sede: 'A device got tokens for its code.',
+  fede: 'A device got no tokens for its code.',
+  fdeac: 'A login for a device failed; the description says why.',
+  fdecc: 'A user refused the login of a device.',
+});
+
 const deviceGrant: GrantDeclaration<DeviceGrantDependencies> = {
   grantType: DEVICE_GRANT,
   summary: 'A login for a device, made in a browser',
   parameters: z.object({ device_code: required('The value from `/oauth/device/code`.') }),
   gty: DEVICE_GRANT,
-  events: { success: 'sede', failure: 'fede' },
+  events: { success: logEvents.sede, failure: logEvents.fede },
   isFromPages: true,
   begin: async (deps, { clientId, params }) => {
     const polled = await pollDeviceCode(deps, requiredField(params, 'device_code'), clientId);
@@ -337,46 +362,14 @@ const deviceGrant: GrantDeclaration<DeviceGrantDependencies> = {
 
 interface DeviceDependencies extends AuthorizationDependencies, DevicePageDependencies {}
 
-const limits = {
-  deviceCode: { capacity: 50, perMinute: 300, per: 'address', where: '`/oauth/device/code`' },
-  userCode: { capacity: 10, perMinute: 2, per: 'address', where: 'wrong codes at `/activate`' },
-  userCodeNetwork: {
-    capacity: 60,
-    perMinute: 10,
-    per: 'network (IPv4 /24, IPv6 /48)',
-    where: 'wrong codes at `/activate`',
-  },
-  userCodes: {
-    capacity: 600,
-    perMinute: 300,
-    per: 'tenant',
-    where: 'wrong codes at `/activate`, from all addresses',
-  },
-} satisfies Limits;
-
-const events = {
-  sede: 'A device got tokens for its code.',
-  fede: 'A device got no tokens for its code.',
-  fdeac: 'A login for a device failed; the description says why.',
-  fdecc: 'A user refused the login of a device.',
-};
-
-declare module '../../../records/limits.ts' {
-  interface LimitNames extends Record<keyof typeof limits, Bucket> {}
-}
-
-declare module '../../../records/log-events.ts' {
-  interface EventTypes extends Record<keyof typeof events, string> {}
-}
-
 export const device = feature<DeviceDependencies, DeviceGrantDependencies>({
   name: 'device',
   limits,
-  events,
+  events: logEvents,
   grants: [deviceGrant],
   routes: {
     'POST /oauth/device/code': {
-      limit: 'deviceCode',
+      limit: limits.deviceCode,
       cors: 'applications',
       errors: oauthShape,
       summary: 'Begin a login for a device (RFC 8628)',

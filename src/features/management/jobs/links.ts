@@ -7,6 +7,7 @@ import { AuthError, linkExpired } from '../../../http/errors.ts';
 import type { RouteDeclarations } from '../../../http/router.ts';
 import { type Clock, epochSeconds } from '../../../runtime/clock.ts';
 import { isSameSecret } from '../../../runtime/secrets.ts';
+import { managementLimits } from '../declaration.ts';
 import { managementShape } from '../errors.ts';
 import { exportFile } from './export-job.ts';
 import type { Job, Jobs } from './jobs.ts';
@@ -66,5 +67,10 @@ async function download({ jobs, clock }: LinkDependencies, ctx: Context): Promis
 
 /** The route of download links. The signature authorizes the request, so it needs no token. */
 export const exportLinks: RouteDeclarations<LinkDependencies> = {
-  'GET /users-exports/:id': { limit: 'management', cors: 'none', errors: managementShape, handle: download },
+  'GET /users-exports/:id': {
+    limit: managementLimits.management,
+    cors: 'none',
+    errors: managementShape,
+    handle: download,
+  },
 };

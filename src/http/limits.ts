@@ -18,7 +18,7 @@ export interface Times {
 export const NETWORK: Times = { capacity: 8, perMinute: 8 };
 
 /** The declaration of a limit: its default numbers, and for the documentation, what it applies to. */
-export interface Limit extends Bucket {
+interface LimitDeclaration extends Bucket {
   /** What has a bucket of its own: `address`, `user` … */
   per: string;
   /** What the limit applies to, in a few words. */
@@ -36,13 +36,34 @@ export interface Limit extends Bucket {
   stage?: 'pre-user-registration';
 }
 
+declare const declared: unique symbol;
+
+/** A declared limit. Only {@link limitsOf} makes one, so that a limit that nobody declares does not compile. */
+export interface Limit extends Readonly<LimitDeclaration> {
+  readonly name: string;
+  readonly [declared]: true;
+}
+
 export type Limits = Readonly<Record<string, Limit>>;
 
 /**
- * The names of all limits. Each declaration adds its name here (`declare module`), so that the compiler accepts no
- * other.
+ * Declares limits by their names. Whoever declares them lists them among the `limits` of their part (src/records/declaration.ts),
+ * so that they are documented, and known in the tenant file.
  */
-// biome-ignore lint/suspicious/noEmptyInterface: its members are where they are declared
-export interface LimitNames {}
+export function limitsOf<N extends string>(
+  declarations: Readonly<Record<N, LimitDeclaration>>,
+): Readonly<Record<N, Limit>> {
+  return Object.fromEntries(
+    Object.entries<LimitDeclaration>(declarations).map(([name, declaration]) => [
+      name,
+      { ...declaration, name },
+    ]),
+    // The compiler knows neither the names of entries nor the mark, which exists for it alone.
+  ) as unknown as Record<N, Limit>;
+}
 
-export type LimitName = keyof LimitNames;
+/** The limits of pages for people, and of paths without one of their own. */
+export const httpLimits = limitsOf({
+  hosted: { capacity: 300, perMinute: 300, per: 'address', where: 'the hosted pages and their forms' },
+  other: { capacity: 600, perMinute: 3000, per: 'address', where: 'every other path, also unknown ones' },
+});
