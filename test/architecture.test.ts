@@ -68,7 +68,6 @@ const owned: [string, string][] = [
   ['quickjs-emscripten-core', '^src/capabilities/scripts/'],
   ['liquidjs', '^src/capabilities/(liquid/templates|pages/render|delivery/templates)\\.ts$'],
   ['negotiator', '^src/http/languages\\.ts$'],
-  ['@formatjs/intl-localematcher', '^src/http/languages\\.ts$'],
 ];
 
 const forbidden = [

@@ -1,6 +1,5 @@
 // Chooses a language for a person: what the request asks for (RFC 9110 §12.5.4; `ui_locales` of OpenID Connect Core
 // §3.1.2.1), looked up in the available languages (RFC 4647 §3.4).
-import { match } from '@formatjs/intl-localematcher';
 import type { Context } from 'koa';
 import Negotiator from 'negotiator';
 
@@ -13,10 +12,6 @@ export type Languages = readonly string[];
 /** Limits on the characters and tags read of each list; browsers send less. */
 const MAX_LIST_LENGTH = 1000;
 const MAX_TAGS = 30;
-/** Language, extended language, script, region and a variant or two (RFC 5646 §2.1). */
-const MAX_SUBTAGS = 6;
-
-const NO_MATCH = 'und';
 
 // docs/decisions/login-pages.md#the-language-of-pages-messages-and-the-question-at-logout-is-chosen-in-one-way
 /**
@@ -44,21 +39,31 @@ export function preferredTags(languages: Languages): string[] {
 }
 
 /**
- * Returns the best available language: `de` serves `de-AT` (RFC 4647 §3.4).
- * @param available tags in any case.
- * @returns a tag as spelled in `available`, or undefined when none fits.
+ * Returns what is available in the best language: `de` serves `de-AT` (RFC 4647 §3.4).
+ * @param available by canonical tag. The cost does not depend on how many there are.
  */
-export function matchLanguage(languages: Languages, available: readonly string[]): string | undefined {
-  const preferred = preferredTags(languages);
-  if (preferred.length === 0) return undefined;
-  const known = new Map<string, string>();
-  for (const tag of available) {
-    const canonical = canonicalTag(tag);
-    if (canonical !== undefined && !known.has(canonical)) known.set(canonical, tag);
+export function matchLanguage<T>(languages: Languages, available: ReadonlyMap<string, T>): T | undefined {
+  for (const tag of preferredTags(languages)) {
+    const subtags = tag.split('-');
+    for (let count = subtags.length; count > 0; count--) {
+      const found = available.get(subtags.slice(0, count).join('-'));
+      if (found !== undefined) return found;
+    }
   }
-  // The algorithm "best fit" would cache every tag ever requested, so that strangers could fill the memory.
-  const found = match(preferred, [...known.keys()], NO_MATCH, { algorithm: 'lookup' });
-  return known.get(found);
+  return undefined;
+}
+
+/**
+ * Returns tags by their canonical form. Of those with the same form the first counts; no request finds malformed ones.
+ */
+export function byCanonicalTag(tags: readonly string[]): ReadonlyMap<string, string> {
+  return new Map(tags.toReversed().map((tag) => [canonicalTag(tag) ?? '', tag]));
+}
+
+/** Returns the name of a language in that language. */
+export function languageName(tag: string): string {
+  const canonical = canonicalTag(tag);
+  return (canonical && new Intl.DisplayNames([canonical], { type: 'language' }).of(canonical)) ?? tag;
 }
 
 /**
@@ -77,12 +82,18 @@ export function countryOf(languages: Languages): string {
   return 'US';
 }
 
+/**
+ * Language, extended language, script, region and a variant or two (RFC 5646 §2.1). An extension or private part begins with a subtag of one
+ * character (§2.2.6, §2.2.7): they end before it.
+ */
+const BASE_TAG = /^[a-z]{2,8}(?![^-])(?:-[a-z0-9]{2,8}(?![^-])){0,5}/i;
+
 /** Returns a tag in canonical form without extensions; a malformed end is cut off. */
-function canonicalTag(tag: string): string | undefined {
-  const subtags = tag.split('-', MAX_SUBTAGS);
+export function canonicalTag(tag: string): string | undefined {
+  const subtags = BASE_TAG.exec(tag)?.[0].split('-') ?? [];
   for (let count = subtags.length; count > 0; count--) {
     try {
-      return new Intl.Locale(subtags.slice(0, count).join('-')).baseName;
+      return Intl.getCanonicalLocales(subtags.slice(0, count).join('-'))[0];
     } catch {
       // Intl throws for malformed tags.
     }

@@ -68,7 +68,8 @@ const settingsSchema = z.looseObject({
   support_email: z.string().optional(),
   support_url: z.string().optional(),
   allowed_logout_urls: z.array(z.string()).default([]),
-  enabled_locales: z.array(z.string()).min(1).default(['en', 'de', 'ar']),
+  /** Default: all languages that there are. */
+  enabled_locales: z.array(z.string()).min(1).optional(),
   /** In hours. */
   session_lifetime: hours.default(168),
   /** In hours. */

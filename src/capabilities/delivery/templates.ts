@@ -5,6 +5,7 @@ import type { Languages } from '../../http/languages.ts';
 import { type EmailTemplate, MAX_RESET_SECONDS } from '../../records/delivery.ts';
 import type { Frozen } from '../../records/record.ts';
 import type { TenantRecord } from '../../records/tenant.ts';
+import { enabledLocales } from '../../tenant/languages.ts';
 import type { ReportingLiquid } from '../liquid/liquid.ts';
 import { mailColors } from '../pages/colors.ts';
 import { chooseLocale, type Locale } from '../pages/locales.ts';
@@ -168,7 +169,7 @@ function localeOf(
   { tenant }: Frozen<TenantRecord>,
   languages: Languages = [],
 ): Locale {
-  return chooseLocale(locales, tenant.enabled_locales, languages);
+  return chooseLocale(locales, enabledLocales(tenant), languages);
 }
 
 const MAX_LINE_LENGTH = 300;

@@ -1,8 +1,9 @@
-// Reads the messages of the pages. Each locale has flat files with `{name}` for values: views/locales/<tag>.json, and
-// for the console views/locales/console/<area>/<tag>.json.
-import { readdirSync, readFileSync } from 'node:fs';
-import { join, parse } from 'node:path';
-import { type Languages, matchLanguage } from '../../http/languages.ts';
+// Reads the messages of the pages: flat files with `{name}` for values. A language is a folder of views/locales, named by
+// its tag; the files in it are for everybody, those in its folder `console` for administrators.
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { canonicalTag, type Languages, matchLanguage } from '../../http/languages.ts';
+import { FALLBACK, languagesIn } from '../../tenant/languages.ts';
 
 /** A message, or one per plural category (CLDR), chosen by the value `count`. */
 export type Message = string | Readonly<Record<string, string>>;
@@ -11,17 +12,18 @@ export type Message = string | Readonly<Record<string, string>>;
 export type MessageValues = Readonly<Record<string, unknown>>;
 
 export interface Locale {
-  /** RFC 5646 tag. */
+  /** The name of its folder: an RFC 5646 tag. */
   tag: string;
+  /** The tag by which requests are matched. */
+  canonicalTag: string;
   direction: 'ltr' | 'rtl';
   /** Returns the message of a key. @throws Error when neither the locale nor English has the key. */
   text(key: string, values?: MessageValues): string;
   /** Reports whether the locale or English has a key. */
   has(key: string): boolean;
+  /** Reports whether the locale itself has a key, so that its message is not English in place of it. */
+  isTranslated(key: string): boolean;
 }
-
-/** The locale that has every message. It stands in where another one lacks a message. */
-const FALLBACK = 'en';
 
 const isObject = (value: unknown): value is object =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -36,39 +38,51 @@ function isMessages(read: unknown): read is Record<string, Message> {
 
 type Messages = Readonly<Record<string, Message>>;
 
+/** Returns the message of a key in one language. */
+type Find = (key: string) => Message | undefined;
+
 /**
- * Lists the locales of a directory. The files of a locale are only read with its first message: reading all took a
- * tenth of the time of a start.
- * @throws Error when English is missing, and, with the first message of a locale, when one of its files is malformed.
+ * Lists the locales of a directory. Only the names of the folders are read now, and a part of a language with its first
+ * message: each takes memory, and all would take a tenth of the time of a start.
+ * @throws Error when English is missing, and, with the first message of a part, when one of its files is malformed.
  */
 export function readLocales(directory: string): ReadonlyMap<string, Locale> {
-  const files = readdirSync(directory, { recursive: true, encoding: 'utf8' }).filter((one) =>
-    one.endsWith('.json'),
-  );
-  const messages = new Map(
-    [...Map.groupBy(files.sort(), (file) => parse(file).name)].map(([tag, own]) => [
+  const english = messagesOf(join(directory, FALLBACK));
+  return new Map(
+    languagesIn(directory).map((tag) => [
       tag,
-      messagesOf(own.map((file) => join(directory, file))),
+      createLocale(tag, tag === FALLBACK ? english : messagesOf(join(directory, tag)), english),
     ]),
   );
-  const fallback = messages.get(FALLBACK);
-  if (fallback === undefined) throw new Error(`${directory} has no ${FALLBACK}.json`);
-  return new Map([...messages].map(([tag, own]) => [tag, createLocale(tag, own, fallback)]));
 }
 
-/** Returns a function that gives the messages of some files, reading them at the first call. */
-function messagesOf(files: readonly string[]): () => Messages {
+/** The beginning of the keys of the console. */
+const CONSOLE = 'console.';
+
+/** Returns a function that finds the messages in the folder of a language. */
+function messagesOf(folder: string): Find {
+  const everybody = readOnce(folder);
+  const console = readOnce(join(folder, 'console'));
+  return (key) => {
+    const messages = key.startsWith(CONSOLE) ? console() : everybody();
+    return Object.hasOwn(messages, key) ? messages[key] : undefined;
+  };
+}
+
+/** Returns a function that gives the messages of the files in a folder, and reads them at the first call. */
+function readOnce(folder: string): () => Messages {
   let read: Messages | undefined;
   return () => {
-    read ??= readMessages(files);
+    read ??= readMessages(folder);
     return read;
   };
 }
 
-/** Reads and merges the messages of some files. @throws Error when a file is malformed. */
-function readMessages(files: readonly string[]): Messages {
+/** Reads and merges the messages of a folder; there are none if it does not exist. @throws Error when a file is malformed. */
+function readMessages(folder: string): Messages {
   const all: Record<string, Message> = {};
-  for (const file of files) {
+  const files = existsSync(folder) ? readdirSync(folder).filter((one) => one.endsWith('.json')) : [];
+  for (const file of files.map((name) => join(folder, name))) {
     const read: unknown = JSON.parse(readFileSync(file, 'utf8'));
     if (!isMessages(read)) throw new Error(`${file} is no list of messages`);
     Object.assign(all, read);
@@ -76,15 +90,17 @@ function readMessages(files: readonly string[]): Messages {
   return all;
 }
 
-function createLocale(tag: string, own: () => Messages, fallback: () => Messages): Locale {
+function createLocale(tag: string, own: Find, english: Find): Locale {
   const direction = directionOf(tag);
   return {
     tag,
+    canonicalTag: canonicalTag(tag) ?? tag,
     direction,
-    has: (key) => key in own() || key in fallback(),
+    has: (key) => (own(key) ?? english(key)) !== undefined,
+    isTranslated: (key) => own(key) !== undefined,
     text: (key, values = {}) => {
-      const translated = own()[key];
-      const message = translated ?? fallback()[key];
+      const translated = own(key);
+      const message = translated ?? english(key);
       if (message === undefined) throw new Error(`no locale has the message ${key}`);
       const form = pluralForm(message, translated === undefined ? FALLBACK : tag, values);
       return fillIn(form, values, direction);
@@ -92,15 +108,21 @@ function createLocale(tag: string, own: () => Messages, fallback: () => Messages
   };
 }
 
-/** Returns the writing direction of a language's script, so that a new locale needs no further change. */
-function directionOf(tag: string): 'ltr' | 'rtl' {
-  const { script } = new Intl.Locale(tag).maximize();
-  return ['Arab', 'Hebr', 'Thaa', 'Syrc', 'Nkoo', 'Adlm'].includes(script ?? '') ? 'rtl' : 'ltr';
+/** `Intl.Locale` with the two forms of a member that Node.js 22 and 24 have, and the compiler does not know yet. */
+interface WithDirection {
+  getTextInfo?(): { direction: Locale['direction'] };
+  textInfo?: { direction: Locale['direction'] };
+}
+
+/** Returns the writing direction of a language's script. */
+function directionOf(tag: string): Locale['direction'] {
+  const locale = new Intl.Locale(tag) as WithDirection;
+  return (locale.getTextInfo?.() ?? locale.textInfo)?.direction ?? 'ltr';
 }
 
 function pluralForm(message: Message, tag: string, values: MessageValues): string {
   if (typeof message === 'string') return message;
-  const category = new Intl.PluralRules(tag).select(Number(values.count));
+  const category = new Intl.PluralRules([tag, FALLBACK]).select(Number(values.count));
   return message[category] ?? message.other ?? '';
 }
 
@@ -125,9 +147,10 @@ export function chooseLocale(
   enabled: readonly string[],
   languages: Languages,
 ): Locale {
-  const available = enabled.filter((tag) => locales.has(tag));
-  const tag = matchLanguage(languages, available) ?? available[0] ?? FALLBACK;
-  const locale = locales.get(tag);
+  const available = enabled.flatMap((tag) => locales.get(tag) ?? []);
+  // Of two with the same canonical tag the first counts.
+  const byTag = new Map(available.toReversed().map((locale) => [locale.canonicalTag, locale]));
+  const locale = matchLanguage(languages, byTag) ?? available[0] ?? locales.get(FALLBACK);
   if (locale === undefined) throw new Error('there are no locales');
   return locale;
 }

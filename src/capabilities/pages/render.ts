@@ -6,11 +6,12 @@ import { z } from 'zod';
 import type { Frozen } from '../../records/record.ts';
 import type { TenantRecord } from '../../records/tenant.ts';
 import type { Random } from '../../runtime/secrets.ts';
+import { FALLBACK } from '../../tenant/languages.ts';
 import { type ReportingLiquid, TemplateFault } from '../liquid/liquid.ts';
 import type { Assets } from './assets.ts';
 import { fontCss, themeCss } from './colors.ts';
 import { type CustomTexts, withCustomTexts } from './custom-texts.ts';
-import type { Locale } from './locales.ts';
+import type { Locale, MessageValues } from './locales.ts';
 import { inTemplate, isFramed, type PageTemplate, type Settings, templateModel } from './page-template.ts';
 import { fontOf, logoOf, type OrganizationColors, type Theme, themeLook } from './theme.ts';
 
@@ -71,24 +72,25 @@ export function createRenderer({ directory, assets, random, liquid }: RendererDe
     const themeStyle = theme === undefined ? { css: '' } : themeLook(theme, colors);
     const isWithinTemplate = pageTemplate !== undefined && isFramed(template);
     const tenantLayout = describeTenant(tenant, branding);
-    const html: unknown = await own.renderFile(template, model, {
+    const rendered: unknown = await own.renderFile(template, model, {
       globals: {
         page: describePage(locale, nonce, themeCss(branding.colors) + font.css + themeStyle.css),
         tenant: tenantLayout,
         locale,
       },
     });
+    const html = withLanguages(String(rendered));
     const mark = random(16).toString('hex');
     const variables = () => templateModel({ tenant, branding }, { template, model, organization, locale });
     return {
       html: isWithinTemplate
-        ? await inPageTemplate(liquid, String(html), {
+        ? await inPageTemplate(liquid, html, {
             source: pageTemplate,
             variables: variables(),
             nonce,
             mark,
           })
-        : String(html),
+        : html,
       nonce,
       // The tenant's own template may contain any image.
       images: isWithinTemplate ? 'any' : [...imagesOf(tenantLayout, model), ...(themeStyle.image ?? [])],
@@ -169,15 +171,42 @@ function createLiquid(directory: string, assets: Assets): Liquid {
   // {{ 'login.lead' | t: client: client.name }}
   liquid.registerFilter('t', function (key: string, ...values: [string, unknown][]): string {
     const { locale } = this.context.globals as { locale: Locale };
-    return locale.text(key, Object.fromEntries(values));
+    return messageOf(locale, key, Object.fromEntries(values));
   });
   // {{ 'Roles' | worded: 'console.title.' }}: the message `console.title.Roles`, or the text itself where there is
   // none.
   liquid.registerFilter('worded', function (text: string, prefix: string): string {
     const { locale } = this.context.globals as { locale: Locale };
-    return locale.has(`${prefix}${text}`) ? locale.text(`${prefix}${text}`) : text;
+    return locale.has(`${prefix}${text}`) ? messageOf(locale, `${prefix}${text}`) : text;
   });
   return liquid;
+}
+
+// Marks the messages that are English because the language of the page lacks them, so that a screen reader pronounces
+// them so (WCAG 2.2 §3.1.2).
+
+/** Characters that no text contains: Unicode reserves them for a program's own use (noncharacters, §23.7). */
+const START = '\uFDD0';
+const END = '\uFDD1';
+
+/** Returns a message between marks if it is not in the language of the locale. */
+function messageOf(locale: Locale, key: string, values?: MessageValues): string {
+  const text = locale.text(key, values);
+  return locale.isTranslated(key) ? text : `${START}${text}${END}`;
+}
+
+/** What can contain no element: some elements, and tags. Then a marked text outside of these. */
+const MARKED =
+  /<(title|option|textarea|script|style)\b[^>]*>.*?<\/\1>|<[^>]*>|\uFDD0([^<\uFDD0\uFDD1]*)\uFDD1/gs;
+
+/** Returns a page with the language of the marked messages, without the marks. */
+function withLanguages(html: string): string {
+  if (!html.includes(START)) return html;
+  return html
+    .replace(MARKED, (found, _element, text?: string) =>
+      text === undefined ? found : `<span lang="${FALLBACK}" dir="ltr">${text}</span>`,
+    )
+    .replace(/[\uFDD0\uFDD1]/g, '');
 }
 
 // Selects what the layout shows of the tenant, and which images a page contains.

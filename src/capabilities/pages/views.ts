@@ -9,6 +9,7 @@ import { CONSOLE_CLIENT } from '../../records/administrators.ts';
 import type { Client } from '../../records/collections.ts';
 import type { Frozen } from '../../records/record.ts';
 import type { Random } from '../../runtime/secrets.ts';
+import { enabledLocales } from '../../tenant/languages.ts';
 import type { ReportingLiquid } from '../liquid/liquid.ts';
 import { type Assets, readAssets } from './assets.ts';
 import { chooseLocale, type Locale, readLocales } from './locales.ts';
@@ -77,7 +78,7 @@ export function createViews({
   const render = createRenderer({ directory, assets, random, liquid });
 
   const localeOf: Views['locale'] = (ctx, uiLocales) =>
-    chooseLocale(locales, settings().tenant.enabled_locales, languagesOf(ctx, uiLocales));
+    chooseLocale(locales, enabledLocales(settings().tenant), languagesOf(ctx, uiLocales));
 
   const page: Views['page'] = async (
     ctx,

@@ -1,7 +1,8 @@
 // `event.transaction` of actions: what an authorization or token request asks for.
 import type { Context } from 'koa';
-import { languagesOf, matchLanguage } from '../../http/languages.ts';
+import { byCanonicalTag, languagesOf, matchLanguage } from '../../http/languages.ts';
 import type { Config } from '../../tenant/config.ts';
+import { enabledLocales, FALLBACK } from '../../tenant/languages.ts';
 import { detailsIn } from './authorization-details.ts';
 import { upstreamParameters } from './request-extensions.ts';
 
@@ -40,6 +41,6 @@ export function transactionOf(
 
 /** Returns the language in which the tenant would answer a request. */
 export function localeOf(config: Pick<Config, 'settings'>, ctx: Context, uiLocales?: string): string {
-  const { enabled_locales: enabled } = config.settings().tenant;
-  return matchLanguage(languagesOf(ctx, uiLocales), enabled) ?? enabled[0] ?? 'en';
+  const enabled = enabledLocales(config.settings().tenant);
+  return matchLanguage(languagesOf(ctx, uiLocales), byCanonicalTag(enabled)) ?? enabled[0] ?? FALLBACK;
 }

@@ -3,9 +3,10 @@
 
 import type { UserSession } from '../../engine/session/sessions.ts';
 import type { IdTokenHint, IdTokenReaders } from '../../engine/token/sent-id-tokens.ts';
-import { matchLanguage } from '../../http/languages.ts';
+import { byCanonicalTag, matchLanguage } from '../../http/languages.ts';
 import type { Client } from '../../records/collections.ts';
 import type { Config } from '../../tenant/config.ts';
+import { enabledLocales } from '../../tenant/languages.ts';
 import type { ValidLogout } from './end-session.ts';
 import { firstUsable, isAllowed, portsOf } from './redirects.ts';
 import { badRequest, notAllowed, unknownClient } from './request.ts';
@@ -49,7 +50,7 @@ export async function validateRpLogout(
   method: 'GET' | 'POST',
 ): Promise<RpLogout> {
   const { logout_hint: logoutHint = '', ui_locales: locales = '' } = request;
-  checkLocales(locales, deps.config.settings().tenant.enabled_locales);
+  checkLocales(locales, enabledLocales(deps.config.settings().tenant));
   const federated = readFederated(request.federated, method);
   const { hint, forgotten } = await readHint(deps, request.id_token_hint);
   const clientId = request.client_id || forgotten?.client_id || '';
@@ -137,6 +138,6 @@ function readFederated(value: string | undefined, method: 'GET' | 'POST'): boole
 function checkLocales(uiLocales: string, enabled: readonly string[]): void {
   const [first] = uiLocales.split(' ').filter(Boolean);
   if (first === undefined) return;
-  if (matchLanguage([first], enabled) !== undefined) return;
+  if (matchLanguage([first], byCanonicalTag(enabled)) !== undefined) return;
   throw badRequest('The first of ui_locales is not a locale of this tenant.');
 }

@@ -2,7 +2,9 @@
 import type { Context } from 'koa';
 import { z } from 'zod';
 import { formFields } from '../../../http/body.ts';
+import { languageName } from '../../../http/languages.ts';
 import type { RouteDeclarations } from '../../../http/router.ts';
+import { enabledLocales } from '../../../tenant/languages.ts';
 import type { User } from '../../../users/user.ts';
 import type { FactorDependencies } from '../../factors/factor.ts';
 import { accountEvents } from '../declaration.ts';
@@ -78,7 +80,7 @@ export async function showProfile(
     phoneAsked,
     username: user.username,
     provider: connection?.display_name ?? connection?.name,
-    locales: deps.config.settings().tenant.enabled_locales.map((tag) => ({ tag, name: languageName(tag) })),
+    locales: enabledLocales(deps.config.settings().tenant).map((tag) => ({ tag, name: languageName(tag) })),
   };
   const status = alert === undefined ? 200 : 400;
   await renderAccount(deps, ctx, actor, { template: 'profile', section: '', model }, { status, alert });
@@ -89,11 +91,6 @@ type Faults = Partial<Record<keyof Profile | 'email' | 'phone' | 'code', string>
 
 function valuesOf(user: User): Profile {
   return Object.fromEntries(MEMBERS.map((name) => [name, user[name] ?? ''])) as Profile;
-}
-
-/** Returns the name of a language in that language. */
-function languageName(tag: string): string {
-  return new Intl.DisplayNames([tag], { type: 'language' }).of(tag) ?? tag;
 }
 
 async function saveProfile(deps: ProfileDependencies, ctx: Context, actor: PageActor): Promise<void> {

@@ -1,6 +1,8 @@
 // What the pages of branding share.
 import type { Templates } from '../../../capabilities/delivery/templates.ts';
 import type { OutgoingEmail, OutgoingSms } from '../../../capabilities/delivery/transport.ts';
+import { languageName } from '../../../http/languages.ts';
+import { enabledLocales, FALLBACK } from '../../../tenant/languages.ts';
 import type { ApiCallDependencies } from '../api-calls.ts';
 import { CONSOLE } from '../callbacks.ts';
 import type { ConsolePageDependencies } from '../page.ts';
@@ -20,11 +22,11 @@ export const PATH = `${CONSOLE}/branding` as const;
 
 /** Returns the languages of the pages, each named in itself; the tenant's come first. */
 export function languagesOf({ views, config }: Pick<BrandingDependencies, 'views' | 'config'>) {
-  const { enabled_locales: enabled } = config.settings().tenant;
+  const enabled = enabledLocales(config.settings().tenant);
   const tags = [...new Set([...enabled.filter((tag) => views.locales.has(tag)), ...views.locales.keys()])];
   return tags.map((tag) => ({
     tag,
-    name: new Intl.DisplayNames(tag, { type: 'language' }).of(tag) ?? tag,
+    name: languageName(tag),
     isEnabled: enabled.includes(tag),
   }));
 }
@@ -32,5 +34,5 @@ export function languagesOf({ views, config }: Pick<BrandingDependencies, 'views
 /** Returns the requested language if there is such a locale, or else the tenant's first. */
 export function languageOf(deps: Pick<BrandingDependencies, 'views' | 'config'>, requested: unknown): string {
   const all = languagesOf(deps).map(({ tag }) => tag);
-  return typeof requested === 'string' && all.includes(requested) ? requested : (all[0] ?? 'en');
+  return typeof requested === 'string' && all.includes(requested) ? requested : (all[0] ?? FALLBACK);
 }

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { CLASS_MEANINGS } from '../../../records/authentication-classes.ts';
 import { brandingSchema } from '../../../records/tenant.ts';
 import { tenantSettingsSchema } from '../../../records/tenant-settings.ts';
+import { LANGUAGES } from '../../../tenant/languages.ts';
 import { type Call, callsWith, ok } from '../call.ts';
 import { apiError } from '../errors.ts';
 import { fieldsQuery, selectFields } from '../fields.ts';
@@ -113,6 +114,7 @@ const DEFAULTS = {
   sandbox_versions_available: ['22'],
   default_directory: '',
   default_audience: '',
+  enabled_locales: LANGUAGES,
 };
 
 /** Members that are merged; all others are replaced. */
