@@ -16,7 +16,7 @@ const HOSTILE = '"><img src=x onerror=alert(1)></script><script>alert(2)</script
 const HOUR = 3_600_000;
 
 const english = JSON.parse(
-  readFileSync(new URL('../../views/locales/console/log/en.json', import.meta.url), 'utf8'),
+  readFileSync(new URL('../../views/locales/en/console/log.json', import.meta.url), 'utf8'),
 );
 
 describe('the log of the console', () => {

@@ -132,10 +132,12 @@ describe('importing and exporting users in the console', () => {
     const { location } = await upload(fields, JSON.stringify(Object.values(refused)));
     const { text } = await finished(location);
     expect(text).to.match(new RegExp(`Refused</dt><dd>${Object.keys(refused).length}<`));
+    const wordsIn = (language: string): Record<string, string> =>
+      JSON.parse(
+        readFileSync(new URL(`../../views/locales/${language}/console/users.json`, import.meta.url), 'utf8'),
+      );
     for (const language of ['en', 'de', 'ar']) {
-      const words = JSON.parse(
-        readFileSync(new URL(`../../views/locales/console/users/${language}.json`, import.meta.url), 'utf8'),
-      ) as Record<string, string>;
+      const words = { ...wordsIn('en'), ...wordsIn(language) };
       const wordsOf = (name: string) =>
         words[`console.users.job.fault.${name}`]?.split(/\{\w+\}/).map(escaped) ?? [];
       for (const name of JOB_FAULTS) expect(wordsOf(name).join(''), `${language} ${name}`).to.not.equal('');

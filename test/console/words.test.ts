@@ -9,7 +9,7 @@ import { type ConsoleAgent, openConsole, startConsole } from '../support/console
 import type { TestServer } from '../support/server.ts';
 
 const english: Record<string, string> = JSON.parse(
-  readFileSync(new URL('../../views/locales/console/declared/en.json', import.meta.url), 'utf8'),
+  readFileSync(new URL('../../views/locales/en/console/declared.json', import.meta.url), 'utf8'),
 );
 const keysOf = (kind: string): string[] =>
   Object.keys(english).flatMap((key) =>

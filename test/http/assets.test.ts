@@ -45,8 +45,8 @@ describe('assets', () => {
     '/assets/gatehouse.css',
     '/assets/gatehouse.AAAAAAAAAAAA.css',
     '/assets/',
-    '/assets/../locales/en.json',
-    '/assets/%2e%2e/locales/en.json',
+    '/assets/../locales/en/pages.json',
+    '/assets/%2e%2e/locales/en/pages.json',
     '/assets/__proto__',
   ])
     it(`answers 404 to any other path: ${wrong}`, async () => {

@@ -1,38 +1,78 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { join, parse } from 'node:path';
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect } from 'chai';
-import { chooseLocale, type Message, readLocales } from '../../src/capabilities/pages/locales.ts';
+import {
+  chooseLocale,
+  type Locale,
+  type Message,
+  readLocales,
+} from '../../src/capabilities/pages/locales.ts';
+import { pageText } from '../../src/capabilities/pages/render.ts';
+import { FALLBACK, LANGUAGES, languagesIn } from '../../src/tenant/languages.ts';
 import { createAgent } from '../support/agent.ts';
 import { PAGES } from './pages.ts';
-import { type Site, startSite, VIEWS } from './site.ts';
+import { type Site, type SitePage, startSite, VIEWS } from './site.ts';
 
 const LOCALES = join(VIEWS, 'locales');
-/** The messages of the console are in directories by area. */
-const paths = readdirSync(LOCALES, { recursive: true, encoding: 'utf8' }).filter((one) =>
-  one.endsWith('.json'),
-);
-const files = [...new Set(paths.map((path) => parse(path).name))];
-const messagesOf = (tag: string): Record<string, Message> =>
-  Object.fromEntries(
-    paths
-      .filter((path) => parse(path).name === tag)
-      .flatMap((path) => Object.entries<Message>(JSON.parse(readFileSync(join(LOCALES, path), 'utf8')))),
+/** The messages in a folder, without those in folders in it. */
+const messagesIn = (...path: string[]): Record<string, Message> =>
+  Object.assign(
+    {},
+    ...readdirSync(join(LOCALES, ...path))
+      .filter((one) => one.endsWith('.json'))
+      .map((one) => JSON.parse(readFileSync(join(LOCALES, ...path, one), 'utf8'))),
   );
+const ofEverybody = (tag: string) => messagesIn(tag);
+const ofConsole = (tag: string) =>
+  readdirSync(join(LOCALES, tag)).includes('console') ? messagesIn(tag, 'console') : {};
+const messagesOf = (tag: string) => ({ ...ofEverybody(tag), ...ofConsole(tag) });
 const formsOf = (message: Message): string[] =>
   typeof message === 'string' ? [message] : Object.values(message);
 const placesOf = (text: string): string[] =>
   [...text.matchAll(/\{(\w+)\}/g)].map(([, name]) => name ?? '').sort();
+const without = (all: object, known: object): string[] =>
+  Object.keys(all).filter((key) => !Object.hasOwn(known, key));
 
 describe('locales', () => {
-  const english = messagesOf('en');
+  const english = messagesOf(FALLBACK);
 
   it('include English, German and Arabic', () => {
-    expect(files).to.include.members(['en', 'de', 'ar']);
+    expect(LANGUAGES).to.include.members(['en', 'de', 'ar']);
+    expect(LANGUAGES[0]).to.equal('en');
   });
 
-  for (const tag of files) {
-    it(`have every message: ${tag}`, () => {
-      expect(Object.keys(messagesOf(tag))).to.have.members(Object.keys(english));
+  for (const tag of LANGUAGES) {
+    it(`have every message of pages, e-mails and SMS for users: ${tag}`, () => {
+      expect(without(ofEverybody(FALLBACK), ofEverybody(tag)), 'missing').to.deep.equal([]);
+    });
+
+    const missing = without(ofConsole(FALLBACK), ofConsole(tag));
+    it(`may lack messages of the console, which are then in English: ${tag} lacks ${missing.length}`, () => {
+      const locales = readLocales(LOCALES);
+      for (const key of missing) {
+        expect(locales.get(tag)?.isTranslated(key)).to.equal(false);
+        expect(locales.get(tag)?.text(key)).to.equal(locales.get(FALLBACK)?.text(key));
+      }
+    });
+
+    it(`have no other messages, and those of the console in its folder: ${tag}`, () => {
+      expect(without(messagesOf(tag), english), 'unknown').to.deep.equal([]);
+      const isOfConsole = (key: string) => key.startsWith('console.');
+      expect(Object.keys(ofEverybody(tag)).filter(isOfConsole), 'in the wrong folder').to.deep.equal([]);
+      expect(
+        Object.keys(ofConsole(tag)).filter((key) => !isOfConsole(key)),
+        'in the wrong folder',
+      ).to.deep.equal([]);
     });
 
     it(`have the same placeholders in every message: ${tag}`, () => {
@@ -49,12 +89,102 @@ describe('locales', () => {
     });
 
     it(`have the plural forms of their language: ${tag}`, () => {
-      const { pluralCategories } = new Intl.PluralRules(tag).resolvedOptions();
+      const { pluralCategories } = new Intl.PluralRules([tag, FALLBACK]).resolvedOptions();
       for (const [key, message] of Object.entries(messagesOf(tag))) {
         if (typeof message !== 'string') expect(Object.keys(message), key).to.have.members(pluralCategories);
       }
     });
   }
+
+  describe('in a folder of another language', () => {
+    let views: string;
+    before(() => {
+      views = mkdtempSync(join(tmpdir(), 'gatehouse-views-'));
+      for (const name of readdirSync(VIEWS))
+        if (name !== 'locales') symlinkSync(join(VIEWS, name), join(views, name));
+      mkdirSync(join(views, 'locales'));
+      cpSync(join(LOCALES, 'en'), join(views, 'locales', 'en'), { recursive: true });
+    });
+    after(() => rmSync(views, { recursive: true }));
+    const add = (tag: string, console: object) => {
+      const folder = join(views, 'locales', tag);
+      mkdirSync(join(folder, 'console'), { recursive: true });
+      writeFileSync(join(folder, 'pages.json'), JSON.stringify({ 'login.heading': `Heading in ${tag}` }));
+      writeFileSync(join(folder, 'console', 'any.json'), JSON.stringify(console));
+    };
+
+    it('are found, with the direction of their script and English in place of what they lack', () => {
+      add('it', { 'console.nav.users': 'Utenti' });
+      add('he', {});
+      const locales = readLocales(join(views, 'locales'));
+      expect([...locales.keys()]).to.deep.equal(['en', 'he', 'it']);
+      expect(locales.get('he')?.direction).to.equal('rtl');
+      const italian = locales.get('it');
+      expect(italian?.direction).to.equal('ltr');
+      expect(italian?.text('console.nav.users')).to.equal('Utenti');
+      expect(italian?.text('console.nav.log')).to.equal('Log');
+      expect(italian?.has('console.nav.log')).to.equal(true);
+      expect(italian?.has('constructor')).to.equal(false);
+      // The plural form is that of English, which Japanese does not have.
+      add('ja', {});
+      const japanese = readLocales(join(views, 'locales')).get('ja');
+      expect(japanese?.text('rule.lengthAtLeast', { count: 1 })).to.equal('At least 1 character');
+    });
+
+    it('are read from no file before their first message, and the console apart', () => {
+      add('it', {});
+      writeFileSync(join(views, 'locales', 'it', 'console', 'any.json'), '[');
+      const italian = readLocales(join(views, 'locales')).get('it');
+      expect(italian?.text('login.heading')).to.equal('Heading in it');
+      expect(() => italian?.text('console.nav.users')).to.throw(SyntaxError);
+    });
+
+    it('are marked as English on a page where they are', async () => {
+      add('it', { 'console.nav.users': 'Utenti' });
+      const page = PAGES['/console-administrators'] as SitePage;
+      const model = {
+        ...page.model,
+        title: pageText(
+          readLocales(join(views, 'locales')).get('it') as Locale,
+          'console.nav.administrators',
+        ),
+      };
+      const site = await startSite({ '/page': { ...page, model }, '/plain': page }, { views });
+      try {
+        site.setTenant({ tenant: { enabled_locales: ['en', 'it'] } });
+        const { text } = await createAgent(site).get('/page', { 'accept-language': 'it' });
+        const inEnglish = (words: string) => `<span lang="en" dir="ltr">${words}</span>`;
+        expect(text).to.contain('<html lang="it" dir="ltr">');
+        expect(text)
+          .to.contain(`<h1>${inEnglish('Administrators')}</h1>`)
+          .and.to.contain('>Utenti<');
+        // Neither can contain an element.
+        expect(text)
+          .to.match(/<title>Administrators \|/)
+          .and.to.match(/<option [^>]*>Owner<\/option>/);
+        expect(text).to.contain('aria-label="Console"');
+        expect(text).to.not.match(/[\uFDD0\uFDD1]/);
+        const english = await createAgent(site).get('/plain', { 'accept-language': 'en' });
+        expect(english.text).to.not.contain('<span lang="en"');
+      } finally {
+        await site.stop();
+      }
+    });
+
+    it('are refused under a name that is no language tag, and without English', () => {
+      const other = mkdtempSync(join(tmpdir(), 'gatehouse-locales-'));
+      try {
+        expect(() => languagesIn(other)).to.throw('has no en');
+        for (const name of ['en', 'pt-BR', 'cnr']) mkdirSync(join(other, name));
+        writeFileSync(join(other, 'notes.txt'), '');
+        expect(languagesIn(other)).to.deep.equal(['en', 'cnr', 'pt-BR']);
+        mkdirSync(join(other, 'pt_BR'));
+        expect(() => languagesIn(other)).to.throw('pt_BR is not named by a language tag');
+      } finally {
+        rmSync(other, { recursive: true });
+      }
+    });
+  });
 
   it('insert values unchanged, isolated where the direction differs', () => {
     const locales = readLocales(LOCALES);

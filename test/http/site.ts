@@ -50,7 +50,10 @@ export interface Site {
  * Starts the site. `POST /after` accepts a form and redirects to the address in its field `to`, if there is one. A
  * refused form is answered with the error page.
  */
-export async function startSite(pages: Readonly<Record<string, SitePage | AuthError>>): Promise<Site> {
+export async function startSite(
+  pages: Readonly<Record<string, SitePage | AuthError>>,
+  { views: viewsDirectory = VIEWS }: { views?: string } = {},
+): Promise<Site> {
   const directory = await mkdtemp(join(tmpdir(), 'gatehouse-site-'));
   const certificate = await localCertificate(directory, ['localhost'], systemClock);
   const shown = new Map(Object.entries(pages));
@@ -61,7 +64,7 @@ export async function startSite(pages: Readonly<Record<string, SitePage | AuthEr
   const url = `https://localhost:${(server.address() as AddressInfo).port}`;
   let settings = settingsOf({});
   const views = createViews({
-    directory: VIEWS,
+    directory: viewsDirectory,
     random: systemRandom,
     settings: () => settings,
     look: () => ({ texts: new Map(), template: undefined }),

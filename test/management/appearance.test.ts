@@ -2,6 +2,7 @@
 import { expect } from 'chai';
 import type { Store } from '../../src/store/contract.ts';
 import { openStore } from '../../src/store/open.ts';
+import { LANGUAGES } from '../../src/tenant/languages.ts';
 import { tenant } from '../connections/passwordless/tenant.ts';
 import { SLOW_FILTER } from '../liquid/support.ts';
 import { createAgent } from '../support/agent.ts';
@@ -51,6 +52,27 @@ describe('changing the appearance of pages in a running server', () => {
     expect((await page({ ui_locales: 'de' })).text).to.contain('<h1>Hallo</h1>');
     await texts('login', 'en', {});
     expect((await page()).text).to.contain('<h1>Welcome</h1>');
+  });
+
+  it('uses all languages that there are while the tenant names none, and shows them', async () => {
+    const enabled = async (body: object) => {
+      expect((await callApi(server, 'PATCH', '/tenants/settings', body)).status).to.equal(200);
+      const settings = await (await callApi(server, 'GET', '/tenants/settings')).json();
+      return (settings as { enabled_locales: unknown }).enabled_locales;
+    };
+    const languageFor = async (ui_locales: string) =>
+      (await page({ ui_locales })).headers['content-language'];
+    expect(await languageFor('ar')).to.equal('en');
+    expect(await enabled({ enabled_locales: null })).to.deep.equal(LANGUAGES);
+    expect(await languageFor('ar')).to.equal('ar');
+    expect(await languageFor('xx')).to.equal('en');
+    // A tag without a folder is stored, and no page is in it.
+    expect(await enabled({ enabled_locales: ['xx', 'de', 'en'] })).to.deep.equal(['xx', 'de', 'en']);
+    expect(await languageFor('xx')).to.equal('de');
+    expect((await callApi(server, 'PATCH', '/tenants/settings', { enabled_locales: [] })).status).to.equal(
+      400,
+    );
+    await enabled({ enabled_locales: ['en', 'de'] });
   });
 
   it('replaces only known placeholders, and does not evaluate values', async () => {

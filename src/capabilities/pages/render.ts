@@ -171,13 +171,13 @@ function createLiquid(directory: string, assets: Assets): Liquid {
   // {{ 'login.lead' | t: client: client.name }}
   liquid.registerFilter('t', function (key: string, ...values: [string, unknown][]): string {
     const { locale } = this.context.globals as { locale: Locale };
-    return messageOf(locale, key, Object.fromEntries(values));
+    return pageText(locale, key, Object.fromEntries(values));
   });
   // {{ 'Roles' | worded: 'console.title.' }}: the message `console.title.Roles`, or the text itself where there is
   // none.
   liquid.registerFilter('worded', function (text: string, prefix: string): string {
     const { locale } = this.context.globals as { locale: Locale };
-    return locale.has(`${prefix}${text}`) ? messageOf(locale, `${prefix}${text}`) : text;
+    return locale.has(`${prefix}${text}`) ? pageText(locale, `${prefix}${text}`) : text;
   });
   return liquid;
 }
@@ -189,8 +189,8 @@ function createLiquid(directory: string, assets: Assets): Liquid {
 const START = '\uFDD0';
 const END = '\uFDD1';
 
-/** Returns a message between marks if it is not in the language of the locale. */
-function messageOf(locale: Locale, key: string, values?: MessageValues): string {
+/** Returns a message for a page: between marks if it is not in the language of the locale. */
+export function pageText(locale: Locale, key: string, values?: MessageValues): string {
   const text = locale.text(key, values);
   return locale.isTranslated(key) ? text : `${START}${text}${END}`;
 }

@@ -1,5 +1,6 @@
 // Renders a page of the console inside the common layout.
 import type { Context } from 'koa';
+import { pageText } from '../../capabilities/pages/render.ts';
 import type { PageOptions, Views } from '../../capabilities/pages/views.ts';
 import { CONSOLE, loginFormOptions } from './callbacks.ts';
 import { navOf } from './nav.ts';
@@ -55,8 +56,9 @@ export async function renderConsole(
 ): Promise<void> {
   const { administrator, isFresh, token } = session;
   const { said } = ctx.query;
-  const { text } = views.locale(ctx);
-  const textOf = (words: DisplayText) => (typeof words === 'string' ? text(words.slice(2)) : words.text);
+  const locale = views.locale(ctx);
+  const textOf = (words: DisplayText) =>
+    typeof words === 'string' ? pageText(locale, words.slice(2)) : words.text;
   await views.page(
     ctx,
     template,
