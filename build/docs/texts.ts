@@ -4,7 +4,10 @@ import { SCREENS } from '../../src/capabilities/pages/custom-texts.ts';
 
 /** Returns the table of all texts: the names that tools use, the page that has the text, and the default. */
 export function customTextTable(root: string): string {
-  const english = JSON.parse(readFileSync(`${root}views/locales/en/pages.json`, 'utf8')) as Record<string, unknown>;
+  const english = JSON.parse(readFileSync(`${root}views/locales/en/pages.json`, 'utf8')) as Record<
+    string,
+    unknown
+  >;
   const rows = Object.entries(SCREENS).flatMap(([page, texts]) =>
     Object.entries(texts).map(([message, place]) => {
       const [prompt, screen, key] = place.split('/');
