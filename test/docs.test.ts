@@ -10,11 +10,31 @@ const read = (path: string) => readFileSync(new URL(path, ROOT), 'utf8');
 /** Returns a text without the characters that a string literal may escape. */
 const plain = (text: string) => text.replaceAll(/['’\\]/g, '');
 
+/** The paths of this repository that a document names, without those that exist. */
+const missing = (path: string) =>
+  [...read(path).matchAll(/`((?:src|test|bench|build|config|views|sandbox|docs)\/[\w./-]+)`/g)]
+    .map(([, named = '']) => named)
+    .filter((named) => !existsSync(new URL(named, ROOT)));
+
 describe('CONTRIBUTING.md', () => {
   it('names files that exist', () => {
-    const named = [...read('CONTRIBUTING.md').matchAll(/`((?:src|test|docs|views)\/[\w./-]+)`/g)];
-    const paths = named.map(([, path = '']) => path);
-    expect(paths.filter((path) => !existsSync(new URL(path, ROOT)))).to.deep.equal([]);
+    expect(missing('CONTRIBUTING.md')).to.deep.equal([]);
+  });
+});
+
+describe('docs/architecture.md', () => {
+  it('names files that exist', () => {
+    expect(missing('docs/architecture.md')).to.deep.equal([]);
+  });
+
+  it('has every line of the map in its picture', () => {
+    const picture = read('docs/images/layers.svg');
+    const table =
+      /^\| line \| contents \|\n\| --- \| --- \|\n((?:\|.*\n)+)/m.exec(read('CONTRIBUTING.md'))?.[1] ?? '';
+    const lines = table.split('\n').flatMap((line) => [...(line.split('|')[1] ?? '').matchAll(/`([^`]+)`/g)]);
+    const names = lines.map(([, path = '']) => path.split('/').at(-1) ?? '');
+    expect(names).to.include('runtime');
+    expect(names.filter((name) => !new RegExp(`[ >]${name}[ <]`).test(picture))).to.deep.equal([]);
   });
 });
 
@@ -50,10 +70,7 @@ describe('docs/decisions', () => {
 
   for (const { file } of decisions) {
     it(`${file} names files that exist`, () => {
-      const text = read(`docs/decisions/${file}`);
-      const named = [...text.matchAll(/`((?:src|test|bench|build|config|views|sandbox|docs)\/[\w./-]+)`/g)];
-      const paths = named.map(([, path = '']) => path);
-      expect(paths.filter((path) => !existsSync(new URL(path, ROOT)))).to.deep.equal([]);
+      expect(missing(`docs/decisions/${file}`)).to.deep.equal([]);
     });
   }
 });
