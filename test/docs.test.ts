@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
-import { decisionPages } from '../build/docs/decisions.ts';
+import { decisionPages, decisionsReadme } from '../build/docs/decisions.ts';
 
 const ROOT = new URL('../', import.meta.url);
 const pages = readdirSync(new URL('docs/wire/', ROOT)).filter((name) => name.endsWith('.md'));
@@ -41,6 +41,10 @@ describe('docs/architecture.md', () => {
 describe('docs/decisions', () => {
   const decisions = decisionPages(fileURLToPath(ROOT));
   const all = decisions.flatMap((page) => page.decisions.map(({ anchor }) => `${page.file}#${anchor}`));
+
+  it('are all in the list (otherwise run `npm run docs`)', () => {
+    expect(read('docs/decisions/README.md')).to.equal(decisionsReadme(fileURLToPath(ROOT)));
+  });
 
   it('have a heading of its own for each decision', () => {
     expect(all.filter((one, place) => all.indexOf(one) !== place)).to.deep.equal([]);
