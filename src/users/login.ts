@@ -39,10 +39,7 @@ export const PRESENCES = ['present', 'unconfirmed', 'absent'] as const;
 /** @see PRESENCES */
 export type Presence = (typeof PRESENCES)[number];
 
-/**
- * Returns the presence that a record or a token states. One that states none, as those of older releases, is
- * of nobody who was there.
- */
+/** Returns the presence that a token states. One that states none is of nobody who was there. */
 export function readPresence(stated: unknown): Presence {
   return PRESENCES.find((one) => one === stated) ?? 'absent';
 }
@@ -56,8 +53,8 @@ export interface Transfer {
   /** The IP address and user agent of the application's request. */
   ip: string;
   userAgent: string;
-  /** The requested scopes; undefined in records of older releases. */
-  scopes?: readonly string[];
+  /** The requested scopes. */
+  scopes: readonly string[];
   /** The key of the refresh token that the transfer token was issued for, if any. */
   parent?: string;
   /** The actor, if somebody acts for the user (RFC 8693 §4.1). */
@@ -79,7 +76,7 @@ export function withSecondFactor(
   return {
     ...login,
     ...factor,
-    presence: readPresence(login.presence) === 'absent' ? 'absent' : 'present',
+    presence: login.presence === 'absent' ? 'absent' : 'present',
     amr: [...new Set([...login.amr, ...factor.amr, 'mfa'])],
   };
 }

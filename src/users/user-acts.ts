@@ -1,6 +1,6 @@
 // What only the user may do, and what it needs of their login. A token, a session or a device that stands for the user
 // is enough to use applications, and for nothing that outlives it.
-import type { Login } from './login.ts';
+import type { Login, Presence } from './login.ts';
 
 /** How old a login may be where a recent one is needed, seconds. */
 export const FRESH_SECONDS = 600;
@@ -72,7 +72,7 @@ export const FIRST_PARTY_ACTS: ReadonlySet<UserAct> = new Set([
 
 /** What a login says of its user. */
 export interface Attendance {
-  presence: unknown;
+  presence: Presence;
   /** Epoch seconds; undefined when it is not known. */
   authTime?: number | undefined;
 }
@@ -87,7 +87,6 @@ export function lackFor(
   { presence, authTime }: Attendance,
   now: number,
 ): 'presence' | 'recency' | undefined {
-  // A record that states no presence is of an older release, and counts as nobody's.
   if (presence !== 'present' && presence !== 'unconfirmed') return 'presence';
   if (USER_ACTS[act] !== 'fresh') return undefined;
   const age =

@@ -4,8 +4,6 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import type { ArtifactRecord } from '../../src/records/engine.ts';
-import { listAll } from '../../src/store/list-all.ts';
 import { type Agent, createAgent } from '../support/agent.ts';
 import {
   authorize,
@@ -125,63 +123,4 @@ describe('the store', () => {
     nothingIn(contents(join(dataDir, 'store')), held.secrets);
     expect(contents(join(dataDir, 'store'))).to.contain('"accountId"');
   });
-
-  itInFiles(
-    'of an older version, which kept plain values, is converted at the start without logging anybody out',
-    async () => {
-      const before = await startServer({ tenant, dataDir });
-      let held: Held;
-      try {
-        held = await takeOneOfEach(before);
-        await keepAsBefore(before, held);
-      } finally {
-        await before.stop();
-      }
-      const old = contents(join(dataDir, 'store'));
-      for (const what of ['the access token', 'the refresh token', 'the code']) {
-        expect(old.includes(held.secrets[what] ?? ''), what).to.equal(true);
-      }
-      // Cookies are sent to the host, whatever the port.
-      const after = await startServer({ tenant, dataDir, env: { PORT: String(before.settings.port) } });
-      try {
-        await stillWorks(held);
-      } finally {
-        await after.stop();
-      }
-      nothingIn(contents(join(dataDir, 'store')), held.secrets);
-    },
-  );
 });
-
-/** Turns the records into those of an older version: the value itself as the key, and in the payload. */
-async function keepAsBefore(server: TestServer, held: Held): Promise<void> {
-  const { browser, secrets } = held;
-  const artifacts = server.store.collection('artifacts');
-  const session = browser.cookies().find(({ name }) => name.includes('session'))?.value ?? '';
-  // 43 characters long, as in older versions.
-  held.refreshToken = held.refreshToken.slice(-43);
-  secrets['the refresh token'] = held.refreshToken;
-  const values: Record<string, string> = {
-    Session: session,
-    Interaction: secrets['the waiting login'] ?? '',
-    AccessToken: secrets['the access token'] ?? '',
-    RefreshToken: secrets['the refresh token'] ?? '',
-    AuthorizationCode: secrets['the code'] ?? '',
-  };
-  for (const record of await listAll(artifacts)) {
-    const value = values[record.model];
-    if (value === undefined || record.payload.consumed !== undefined) continue;
-    const old = structuredClone(record) as ArtifactRecord;
-    await artifacts.delete(record.id);
-    Object.assign(old.payload, { jti: value });
-    if (old.model === 'RefreshToken') {
-      const { tokens, ...payload } = old.payload as { tokens: { exp: number }[] };
-      old.payload = { ...payload, exp: tokens[0]?.exp };
-    }
-    if (old.model === 'Interaction') {
-      Object.assign(old.payload, { returnTo: `${server.url}/authorize/${value}` });
-      Object.assign(old.payload.session as object, { cookie: values.Session });
-    }
-    await artifacts.insert({ ...old, id: `${old.model}:${value}` });
-  }
-}

@@ -246,31 +246,4 @@ describe('a login in which nobody was there', () => {
     expect(payload(present.access_token)).to.include({ presence: 'present' });
     await call('DELETE', path);
   });
-
-  it('is what a session or grant of an older release was, where it says that it was handed over, or nothing', async () => {
-    const artifacts = server.store.collection('artifacts');
-    const forget = async (model: string) => {
-      for (const one of (await artifacts.list({ limit: 1000 })).records)
-        if (one.model === model)
-          await artifacts.update(one.id, (now) => {
-            const { presence: _, ...payload } = now.payload;
-            return { ...now, payload };
-          });
-    };
-    const present = createAgent(server);
-    await submitLogin(present, server, await open(present, 'site'));
-    const absent = createAgent(server);
-    await open(absent, 'site', { session_transfer_token: await handed() });
-    await forget('Session');
-    const silent = { ...ACCOUNT_API(), prompt: 'none' };
-    const stated = async (agent: Agent) =>
-      payload((await tokens(await open(agent, 'site', silent))).access_token).presence;
-    expect([await stated(present), await stated(absent)]).to.deep.equal(['present', 'absent']);
-    const scope = `${ACCOUNT_API().scope} offline_access`;
-    const { refresh_token } = await tokens(await open(present, 'site', { ...silent, scope }));
-    await forget('Grant');
-    const refresh = { grant_type: 'refresh_token', client_id: 'site', ...SECRET, refresh_token };
-    const refreshed = (await token(createAgent(server), refresh)).json().access_token;
-    expect(payload(refreshed).presence).to.equal('absent');
-  });
 });

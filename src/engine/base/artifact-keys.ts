@@ -7,15 +7,11 @@ import type { AdapterPayload } from 'oidc-provider';
 import type { ArtifactRecord } from '../../records/engine.ts';
 import { type Frozen, thawed } from '../../records/record.ts';
 import { sha256 } from '../../runtime/secrets.ts';
-import type { Collection, Store } from '../../store/contract.ts';
 
 /**
  * Models whose ids are no secrets: a grant's is only a reference, and that of a used assertion is a hash already.
  */
 const PUBLIC_IDS = new Set(['Grant', 'ReplayDetection']);
-
-/** Models that older versions stored under their plain values. */
-const MODELS_WITH_PLAIN_KEYS = ['AccessToken', 'AuthorizationCode', 'Interaction', 'RefreshToken', 'Session'];
 
 /** Replaces the id in a stored URL that contains it. */
 const ID = '{id}';
@@ -54,32 +50,4 @@ export function presentedPayload(
   payload.jti = id;
   if (typeof payload.returnTo === 'string') payload.returnTo = payload.returnTo.replaceAll(ID, id);
   return payload;
-}
-
-/**
- * Moves the artifacts of an older version to hashed keys and compacts the store, so that their values are gone from
- * the disk. Reads nothing else where there are none.
- */
-export async function hashOldKeys(store: Store): Promise<void> {
-  const artifacts = store.collection('artifacts');
-  let hashed = 0;
-  for (const model of MODELS_WITH_PLAIN_KEYS) {
-    for (;;) {
-      const { records } = await artifacts.list({ after: `${model}:`, limit: 500 });
-      const plain = records.filter(({ id }) => id.startsWith(`${model}:`));
-      if (plain.length === 0) break;
-      await Promise.all(plain.map((record) => hashKey(artifacts, record)));
-      hashed += plain.length;
-    }
-  }
-  if (hashed > 0) await store.compact();
-}
-
-async function hashKey(artifacts: Collection<ArtifactRecord>, record: Frozen<ArtifactRecord>): Promise<void> {
-  const { model } = record;
-  const id = record.id.slice(model.length + 1);
-  const payload = storedPayload(model, id, structuredClone(record.payload) as AdapterPayload);
-  // In this order a crash leaves both records, and the next start continues.
-  await artifacts.put({ ...structuredClone(record), id: artifactKey(model, id), payload } as ArtifactRecord);
-  await artifacts.delete(record.id);
 }

@@ -79,7 +79,7 @@ export async function applyToRefreshToken(
   const key = familyKey(token.jti);
   const bounds = updatedBounds(boundsOf(token), changes);
   const isBounded = Object.keys({ ...bounds, ...boundsOf(token) }).length > 0;
-  if (key === undefined || (!isBounded && changesNothing(changes))) return;
+  if (!isBounded && changesNothing(changes)) return;
   Object.assign(token, { bounds });
   const updated = await store.collection('artifacts').update(key, ({ payload, ...family }) => {
     const { metadata: before, ...others } = payload;
@@ -104,8 +104,7 @@ export async function applyRevocations(
   if (refreshToken.revoked !== undefined) {
     if (token === undefined) actions.recordRefusal('post-login', 'refreshToken.revoke: there is none', about);
     else {
-      const key = familyKey(token.jti);
-      if (key !== undefined) await artifacts.delete(key);
+      await artifacts.delete(familyKey(token.jti));
       if (token.grantId !== undefined) await revokeGrant(artifacts, token.grantId);
     }
   }

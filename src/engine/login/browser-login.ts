@@ -12,7 +12,7 @@ import type { AuthError } from '../../http/errors.ts';
 import { type Clock, epochSeconds } from '../../runtime/clock.ts';
 import type { Correlation } from '../../runtime/requester.ts';
 import type { Store, Write } from '../../store/contract.ts';
-import { type Login, readPresence, type Transfer } from '../../users/login.ts';
+import type { Login, Transfer } from '../../users/login.ts';
 import type { Users } from '../../users/users.ts';
 import { admissionOf } from '../admission/admission.ts';
 import { transferMembers, transferOf } from '../admission/exchange-context.ts';
@@ -151,10 +151,11 @@ async function settleLogin(
     connection,
     credentialVersion,
     providerSession,
+    presence,
     sessionEndsAt: providerExpiresAt,
     transfer,
   } = proved;
-  const members = { credentialVersion, providerSession, presence: readPresence(proved.presence) };
+  const members = { credentialVersion, providerSession, presence };
   Object.assign(session, members, transferMembers(session, transfer), connection !== '' && { connection });
   const store = async (...writes: Write[]) => {
     // Together, so that the store makes a single write to disk.

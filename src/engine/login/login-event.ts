@@ -73,7 +73,7 @@ export async function loginEvent(
 ): Promise<{ event: Record<string, unknown>; roles: readonly UserRole[] }> {
   const { user, clientId, connection, organization, identities } = login;
   const { params } = ctx.oidc;
-  // Grants of releases that did not store the connection lack it.
+  // Empty where the login does not know its connection.
   const connectionName = connection === '' ? primaryIdentity(identities)?.connection : connection;
   const [client, connectionRecord, roles, enrolledFactors, session, refreshToken] = await Promise.all([
     deps.config.client(clientId),
@@ -158,8 +158,8 @@ async function refreshTokenPart(
   { refreshToken }: ActionLogin,
   transfer: Transfer | undefined,
 ) {
-  const key = refreshToken && familyKey(refreshToken.jti);
-  const family = key === undefined ? undefined : await deps.store.collection('artifacts').get(key);
+  if (refreshToken === undefined) return undefined;
+  const family = await deps.store.collection('artifacts').get(familyKey(refreshToken.jti));
   if (family === undefined) return undefined;
   const { refresh_token_metadata = {}, ...known } = await describeRefreshToken(deps.config, family);
   return { ...known, metadata: refresh_token_metadata, ...(await parentPart(deps, transfer)) };

@@ -159,7 +159,6 @@ function adaptSessions(provider: Provider, wallClock: Clock): void {
     'lastUsed',
     'providerSession',
     'presence',
-    'isTimeUnproved',
     'transfer',
     'methods',
     'bounds',

@@ -12,7 +12,7 @@ import type { Commits, ReadAhead } from '../base/commit.ts';
 import { ALREADY_USED } from '../base/failures.ts';
 import { clientMetadata, metadataExpiry } from '../client/applications.ts';
 import type { ServerLoginCallbacks } from '../client/server-login-callbacks.ts';
-import { isTolerated, refreshTokenAdapter, revokeGrant } from '../session/refresh-families.ts';
+import { refreshTokenAdapter, revokeGrant } from '../session/refresh-families.ts';
 import { removeIfSessionEnded } from '../session/sessions.ts';
 
 interface AdapterDependencies {
@@ -103,9 +103,7 @@ function artifactAdapter(deps: AdapterDependencies, model: string): Adapter {
     find: async (id) => {
       const found = await deps.ahead.artifact(key(id));
       if (found === undefined || isExpired(found)) return undefined;
-      const payload = presentedPayload(found, id);
-      if (isWithinLeeway(found, epochSeconds(clock))) delete payload.consumed;
-      return payload;
+      return presentedPayload(found, id);
     },
     findByUid: (uid) => findBy('uid', uid),
     findByUserCode: (userCode) => findBy('userCode', userCode),
@@ -140,19 +138,11 @@ async function consumeOnce(artifacts: Collection<ArtifactRecord>, id: string, no
   let reusedGrant: string | undefined;
   const found = await artifacts.update(id, (current) => {
     const { consumed, grantId } = current.payload;
-    if (consumed !== undefined && !isWithinLeeway(current, now)) reusedGrant = String(grantId);
-    // The leeway counts from the first use, so that further uses do not extend it.
+    if (consumed !== undefined) reusedGrant = String(grantId);
     return { ...current, payload: { ...current.payload, consumed: consumed ?? now } };
   });
   if (found === undefined) throw new errors.InvalidGrant(ALREADY_USED);
   if (reusedGrant === undefined) return;
   await revokeGrant(artifacts, reusedGrant);
   throw new errors.InvalidGrant(ALREADY_USED);
-}
-
-/** Whether a refresh token without a family, of an older version, was used just now and may be used again. */
-function isWithinLeeway({ model, payload }: Frozen<ArtifactRecord>, now: number): boolean {
-  return (
-    model === 'RefreshToken' && typeof payload.consumed === 'number' && isTolerated(payload.consumed, now)
-  );
 }

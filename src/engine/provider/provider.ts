@@ -31,7 +31,6 @@ import { pushedRequests } from '../authorize/pushed-requests.ts';
 import { requestReader } from '../authorize/received-request.ts';
 import { logInSilently } from '../authorize/silent-login.ts';
 import { bindBrowser, type WaitingRequests, waitingRequests } from '../authorize/waiting-requests.ts';
-import { hashOldKeys } from '../base/artifact-keys.ts';
 import { type Commits, createCommits, createReadAhead, type ReadAhead } from '../base/commit.ts';
 import { basicReader, type EnterEngine, engineEntrance, type ReadBasic } from '../base/entrance.ts';
 import { engineFailures } from '../base/failures.ts';
@@ -180,7 +179,7 @@ function requestUsers(): { verifiedUsers: VerifiedUsers; tokenUsers: TokenUsers 
 }
 
 export async function createEngine(deps: EngineDependencies): Promise<Engine> {
-  const { baseUrl, issuer, store, config, clock, wallClock, log } = deps;
+  const { baseUrl, issuer, config, clock, wallClock, log } = deps;
   await deps.signing.start();
   const proofs = await loadProofState(deps);
   const browsers = new WeakMap<IncomingMessage, string>();
@@ -205,7 +204,6 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
   const { check: checkPossession } = possession;
   const { renew, grantTypes } = renewal(provider, { ...shared, failures, possession, baseUrl });
   await refuseInvalidApplications(provider, config);
-  await hashOldKeys(store);
   const sessions = createSessions(provider, shared);
   const readBasic = basicReader(config);
   const enter = engineEntrance(provider, renew, readBasic);

@@ -60,8 +60,8 @@ type Artifact = Frozen<ArtifactRecord>;
 
 const PREFIX = 'rt_';
 
-/** Key prefixes of the records of families, and of tokens that older versions issued without a family. */
-const KEY_PREFIXES = ['RefreshTokenFamily.sha256:', 'RefreshToken.sha256:'];
+/** The key prefix of the records of families. */
+const KEY_PREFIX = 'RefreshTokenFamily.sha256:';
 
 /** Returns the ISO date of epoch seconds; null for anything else. */
 export function isoDate(seconds: unknown): string | null {
@@ -77,24 +77,19 @@ export function refreshTokenDirectory(deps: {
 }): RefreshTokenDirectory {
   const { store, config } = deps;
   const artifacts = store.collection('artifacts');
+  const isRefreshToken = ({ model }: Artifact) => model === 'RefreshToken';
   const view = async (token: Artifact) => describeRefreshToken(config, token);
   const find = async (id: string): Promise<Artifact | undefined> => {
     if (!id.startsWith(PREFIX)) return undefined;
-    for (const key of KEY_PREFIXES) {
-      const found = await artifacts.get(key + id.slice(PREFIX.length));
-      if (found !== undefined && isLive(found)) return found;
-    }
-    return undefined;
+    return artifacts.get(KEY_PREFIX + id.slice(PREFIX.length));
   };
   return {
-    of: async (userId) => Promise.all((await artifacts.findBy('account', userId)).filter(isLive).map(view)),
+    of: async (userId) =>
+      Promise.all((await artifacts.findBy('account', userId)).filter(isRefreshToken).map(view)),
     list: async (most) => {
-      const found: Artifact[] = [];
-      for (const key of KEY_PREFIXES) {
-        const where = { field: 'id', prefix: key };
-        found.push(...(await artifacts.list({ where, limit: most })).records.filter(isLive));
-      }
-      return Promise.all(found.slice(0, most).map(view));
+      const where = { field: 'id', prefix: KEY_PREFIX };
+      const { records } = await artifacts.list({ where, limit: most });
+      return Promise.all(records.map(view));
     },
     get: async (id) => {
       const found = await find(id);
@@ -138,11 +133,6 @@ export function refreshTokenDirectory(deps: {
   };
 }
 
-/** Whether a token is still valid. Used tokens without a family stay in the store, marked as used. */
-function isLive({ model, payload }: Artifact): boolean {
-  return model === 'RefreshToken' && payload.consumed === undefined;
-}
-
 /** Describes a refresh token as the Management API shows it. */
 export async function describeRefreshToken(
   config: Pick<Config, 'client'>,
@@ -180,11 +170,8 @@ const earliest = (...times: (number | undefined)[]) => {
   return known.length === 0 ? undefined : Math.min(...known);
 };
 
-function latestExpiry({ tokens, exp }: Payload): number | undefined {
-  const live = (tokens as readonly { exp: number }[] | undefined)?.map((token) => token.exp) ?? [
-    exp as number,
-  ];
-  return live.length === 0 ? undefined : Math.max(...live);
+function latestExpiry({ tokens }: Payload): number {
+  return Math.max(...(tokens as readonly { exp: number }[]).map(({ exp }) => exp));
 }
 
 function apisOf({ resource, scope }: Payload): { audience: string; scopes: string[] }[] {

@@ -41,26 +41,23 @@ interface RefreshTokenDependencies {
   ahead: Pick<ReadAhead, 'artifact'>;
 }
 
-/**
- * Makes the engine's adapter for refresh tokens.
- * @param single the adapter of artifacts that have a record each, as refresh tokens of older versions do.
- */
+/** Makes the engine's adapter for refresh tokens. @param general the adapter of all artifacts. */
 export function refreshTokenAdapter(
-  single: Adapter,
+  general: Adapter,
   { store, clock, commits, ahead }: RefreshTokenDependencies,
 ): Adapter {
   const artifacts = store.collection('artifacts');
   return {
-    ...single,
+    ...general,
     find: async (id) => {
+      // An application can present any text.
+      if (familyOf(id) === undefined) return undefined;
       const key = familyKey(id);
-      if (key === undefined) return single.find(id);
       const family = await ahead.artifact(key);
       return family && presentedToken(family, id, epochSeconds(clock));
     },
     upsert: async (id, payload, expiresIn) => {
       const key = familyKey(id);
-      if (key === undefined) return single.upsert(id, payload, expiresIn);
       const now = epochSeconds(clock);
       const token = { id, key, payload, expiresAt: now + (expiresIn ?? 0), now };
       if (!joinsFamily(id)) {
@@ -74,7 +71,6 @@ export function refreshTokenAdapter(
     },
     consume: async (id) => {
       const key = familyKey(id);
-      if (key === undefined) return single.consume(id);
       let reusedGrant: unknown;
       try {
         const used = await artifacts.update(key, (family) => {
@@ -89,9 +85,7 @@ export function refreshTokenAdapter(
       }
     },
     destroy: async (id) => {
-      const key = familyKey(id);
-      if (key === undefined) return single.destroy(id);
-      await artifacts.delete(key);
+      await artifacts.delete(familyKey(id));
     },
   };
 }
@@ -108,17 +102,16 @@ export function refreshTokenId(random: Random): string {
   return family + random(TOKEN_SECRET.bytes).toString('base64url');
 }
 
-/** Returns the family of a token. @returns undefined for a token that an older version issued without a family. */
+/** Returns the family of a token. @returns undefined for a text that is no token. */
 function familyOf(id: string | undefined): string | undefined {
   return id?.length === FAMILY_ID.characters + TOKEN_SECRET.characters
     ? id.slice(0, FAMILY_ID.characters)
     : undefined;
 }
 
-/** Returns the key of a token's family in the store; undefined for a token without a family. */
-export function familyKey(id: string): string | undefined {
-  const family = familyOf(id);
-  return family === undefined ? undefined : artifactKey('RefreshTokenFamily', family);
+/** Returns the key of a token's family in the store. @param id the value of a token. */
+export function familyKey(id: string): string {
+  return artifactKey('RefreshTokenFamily', id.slice(0, FAMILY_ID.characters));
 }
 
 /** Returns the value of the token that this request rotates. */
@@ -143,7 +136,7 @@ function leeway(): number {
  * @param used when it was first used, epoch seconds.
  * @param now epoch seconds.
  */
-export function isTolerated(used: number, now: number): boolean {
+function isTolerated(used: number, now: number): boolean {
   // A use in the future (the clock was set back since) does not count as recent.
   return used <= now && now - used < leeway();
 }

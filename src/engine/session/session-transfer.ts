@@ -21,7 +21,6 @@ import { type Login, methodsOfFirstFactor, type Transfer } from '../../users/log
 import type { Users } from '../../users/users.ts';
 import { transferOf } from '../admission/exchange-context.ts';
 import type { SecondFactor } from '../admission/second-factor.ts';
-import { artifactKey } from '../base/artifact-keys.ts';
 import { engineEvents } from '../base/declaration.ts';
 import { deviceOf } from '../base/device.ts';
 import { EXTENSIONS_PARAMETER, readExtensions } from '../base/request-extensions.ts';
@@ -184,7 +183,7 @@ async function loginOfRefreshToken(
 ): Promise<TransferredLogin> {
   const { accountId: userId, acr, jti } = token;
   const { amr = [], authTime, organization, connection } = grant as StoredLogin;
-  const parent = familyKey(jti) ?? artifactKey('RefreshToken', jti);
+  const parent = familyKey(jti);
   const connectionName = connection ?? primaryIdentity(await users.identitiesOf(userId))?.connection ?? '';
   return {
     login: {

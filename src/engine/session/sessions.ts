@@ -7,7 +7,7 @@ import { type Frozen, sessionUid } from '../../records/record.ts';
 import { type Clock, epochSeconds } from '../../runtime/clock.ts';
 import { type Collection, type Store, UniqueKeyError, type Write } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';
-import { FIRST_VERSION, type Login, type Presence, readPresence, type Transfer } from '../../users/login.ts';
+import { FIRST_VERSION, type Login, type Presence, type Transfer } from '../../users/login.ts';
 import { transferOf } from '../admission/exchange-context.ts';
 import type { TokenLogin } from '../admission/second-factor.ts';
 import { endBackchannelRequests } from '../base/backchannel-requests.ts';
@@ -260,8 +260,6 @@ export interface SessionLogin {
   organization?: string;
   providerSession?: Login['providerSession'];
   presence?: Presence;
-  /** In sessions of older releases, in place of `presence`. */
-  isTimeUnproved?: boolean | undefined;
 }
 
 /** Returns the version of the credential that the login of a session or grant was verified with. */
@@ -270,8 +268,8 @@ export function credentialVersionOf(members: object): number {
 }
 
 /**
- * Returns {@link SecondFactor.factorsOf} as it was when the session began. Sessions of older releases lack it and
- * count as older than any change.
+ * Returns {@link SecondFactor.factorsOf} as it was when the session began. One in which nobody has logged in counts as
+ * older than any change.
  */
 export function factorsOf(session: object): string {
   return (session as SessionLogin).factors ?? 'unknown';
@@ -282,15 +280,9 @@ export function connectionOf(session: object): string | undefined {
   return (session as SessionLogin).connection;
 }
 
-/**
- * Returns {@link Login.presence} of the login that began a session. A session of an older release says whether it
- * was handed over, and whether the time of its login is unproved.
- */
+/** Returns {@link Login.presence} of the login that began a session; `absent` if nobody has logged in. */
 export function presenceOf(session: object): Presence {
-  const { presence, isTimeUnproved } = session as SessionLogin;
-  if (presence !== undefined) return readPresence(presence);
-  if (transferOf(session) !== undefined) return 'absent';
-  return isTimeUnproved === true ? 'unconfirmed' : 'present';
+  return (session as SessionLogin).presence ?? 'absent';
 }
 
 /** Returns {@link Login.providerSession} of the login that began a session. */

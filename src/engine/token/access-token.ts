@@ -12,7 +12,7 @@ import { scopeValues } from '../../records/apis.ts';
 import type { ResourceServer as Api } from '../../records/collections.ts';
 import { sha256 } from '../../runtime/secrets.ts';
 import type { Config } from '../../tenant/config.ts';
-import { readPresence } from '../../users/login.ts';
+import type { Presence } from '../../users/login.ts';
 import type { Users } from '../../users/users.ts';
 import { actorOf, exchangeLimits } from '../admission/exchange-context.ts';
 import { type MachineOrganizations, type Organizations, organizationOf } from '../admission/organizations.ts';
@@ -156,14 +156,14 @@ async function machineTokenClaims(
   return outcome;
 }
 
-/** Returns the login from which a grant was made. A grant of an older version only says who the user is. */
+/** Returns the login from which a grant was made; without a grant, one of which nothing but the user is known. */
 function loginOf(ctx: KoaContextWithOIDC | undefined, userId: string): TokenLogin {
   const grant: object = ctx?.oidc.entities.Grant ?? {};
-  const { amr = [], presence, factors, authTime, sessionUid, jti } = grant as StoredLogin;
+  const { amr = [], presence = 'absent', factors, authTime, sessionUid, jti } = grant as StoredLogin;
   return {
     userId,
     amr,
-    presence: readPresence(presence),
+    presence,
     factors,
     credentialVersion: credentialVersionOf(grant),
     authTime,
@@ -175,8 +175,7 @@ function loginOf(ctx: KoaContextWithOIDC | undefined, userId: string): TokenLogi
 /** The members of a grant that describe its login. */
 interface StoredLogin {
   amr?: readonly string[];
-  /** Missing in grants of older releases. */
-  presence?: unknown;
+  presence?: Presence;
   factors?: string;
   authTime?: number;
   sessionUid?: string;

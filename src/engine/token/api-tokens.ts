@@ -116,7 +116,7 @@ async function tokenOfUser(
 ): Promise<VerifiedApiToken | undefined> {
   const userId = String(claims.sub);
   const clientId = clientIdOf(claims);
-  // One that does not name its login is of an older release.
+  // What follows judges the login that the token names.
   if (!namesLogin(claims)) return undefined;
   const [user, client] = await Promise.all([deps.users.get(userId), deps.config.client(clientId)]);
   if (user === undefined || client === undefined || admissionError(user) !== undefined) return undefined;

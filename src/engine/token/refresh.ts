@@ -9,7 +9,6 @@ import { type Clock, epochSeconds } from '../../runtime/clock.ts';
 import type { Store } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';
 import { expiresByIdleness, refreshTokenLifetime } from '../admission/lifetimes.ts';
-import { artifactKey } from '../base/artifact-keys.ts';
 import { checkNarrowing } from '../base/authorization-details.ts';
 import type { Commits } from '../base/commit.ts';
 import { OIDC_SCOPES, toResource } from '../base/requested-audience.ts';
@@ -122,14 +121,7 @@ export async function extendRefreshToken(
   const exp = now + left;
   const artifacts = store.collection('artifacts');
   const family = familyKey(token.jti);
-  if (family !== undefined) {
-    const change = (current: Frozen<ArtifactRecord>) =>
-      withExpiry(current, token.jti, { exp, expiresAt, now });
-    if (!commits.add({ collection: 'artifacts', update: family, change }))
-      await artifacts.update(family, change);
-    return;
-  }
-  await artifacts.update(artifactKey('RefreshToken', token.jti), (current) => {
-    return { ...current, expiresAt, payload: { ...current.payload, exp } };
-  });
+  const change = (current: Frozen<ArtifactRecord>) => withExpiry(current, token.jti, { exp, expiresAt, now });
+  if (!commits.add({ collection: 'artifacts', update: family, change }))
+    await artifacts.update(family, change);
 }

@@ -3,7 +3,7 @@ import type { Context } from 'koa';
 import { presentedToken } from '../../engine/binding/proof-of-possession.ts';
 import { type ApiToken, type ApiTokenReader, loginOfToken } from '../../engine/token/api-tokens.ts';
 import { AuthError } from '../../http/errors.ts';
-import { type Presence, readPresence } from '../../users/login.ts';
+import type { Presence } from '../../users/login.ts';
 import type { User } from '../../users/user.ts';
 import type { FactorPermission } from './elevation.ts';
 import { requireUser } from './enroll.ts';
@@ -52,7 +52,7 @@ export async function bearerOf(
       user: await userOf(deps, userId),
       clientId,
       credentialVersion,
-      presence: readPresence(presence),
+      presence,
     };
   }
   const apiToken = await deps.readApiToken(ctx, token, mfaAudience(deps.issuer));

@@ -12,7 +12,6 @@ import { languagesOf } from '../../http/languages.ts';
 import { CLIENT_FIELDS, optional, required, unchecked } from '../../http/parameter-schemas.ts';
 import { type RouteDeclarations, route } from '../../http/router.ts';
 import { methodTypeOf } from '../../records/second-factors.ts';
-import { readPresence } from '../../users/login.ts';
 import type { User } from '../../users/user.ts';
 import { mfaBuiltIns } from './api.ts';
 import type { Authenticator } from './authenticators.ts';
@@ -153,7 +152,7 @@ async function handleChallenge(
     {
       user,
       credentialVersion,
-      presence: readPresence(presence),
+      presence,
       clientId,
       ip: ctx.ip,
       languages: languagesOf(ctx),

@@ -64,8 +64,8 @@ async function complete(
   const user = await deps.users.get(session.userId);
   if (user === undefined) throw malformed();
   const { firstFactor } = session.request;
-  const { credentialVersion, presence: stated } = firstFactor;
-  const login = { credentialVersion, presence: readPresence(stated), token };
+  const { credentialVersion, presence } = firstFactor;
+  const login = { credentialVersion, presence, token };
   const claimant = { user, clientId, ip, ...login, languages: languagesOf(request.ctx) };
   const verified = await grant.verify(deps, claimant, request.params);
   if (verified instanceof Error) {

@@ -3,7 +3,6 @@ import type { Context } from 'koa';
 import { AuthError } from '../../http/errors.ts';
 import { languagesOf } from '../../http/languages.ts';
 import { MFA_POLICY } from '../../records/authentication-classes.ts';
-import { readPresence } from '../../users/login.ts';
 import {
   openRequestPage,
   pageModel,
@@ -32,8 +31,7 @@ export async function openMfaPage(
     ctx.redirect(`/u/${uid}`);
     return undefined;
   }
-  const { credentialVersion, amr } = firstFactor;
-  const presence = readPresence(firstFactor.presence);
+  const { credentialVersion, presence, amr } = firstFactor;
   const { factors } = request.waiting;
   const hasSecondFactor = factors?.mode === 'enroll' && amr.includes('mfa');
   const languages = languagesOf(ctx, request.waiting.params.ui_locales);
