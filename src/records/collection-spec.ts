@@ -80,10 +80,6 @@ export interface CollectionSpec<T> {
    * every request); `configuration` is a readable file, rarely written and small enough to be held in memory.
    */
   kept?: 'memory' | 'configuration';
-  /**
-   * For the configuration: whether the collection is newer than this format, so that older stores have no file of it.
-   */
-  added?: true;
   /** Whether it is read through the configuration's cache (tenant/config.ts), as all of the configuration is. */
   cached?: true;
 }

@@ -382,7 +382,6 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
     indexes: { kind: (one) => one.kind },
     kept: 'configuration',
     sealed: documentSecrets,
-    added: true,
   },
   memberships: {
     writtenFor: { users: 'one of each organization' },
@@ -405,7 +404,6 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
     unique: { name: (role) => role.name },
     indexes: {},
     kept: 'configuration',
-    added: true,
   },
   users: usersSpec,
   identities: identitiesSpec,

@@ -1,7 +1,7 @@
 // The kinds of identifiers of a database connection's users: which they log in with, which they give at sign-up, and
 // which are required. They are set by `options.attributes` or, without it, by `requires_username` and `validation`.
 import { z } from 'zod';
-import { lookupEmail, normalizePhone, spellingsOf } from './email.ts';
+import { lookupEmail, normalizePhone } from './email.ts';
 import { ADDRESS_KINDS, type AddressKind } from './identities.ts';
 
 const active = z.looseObject({ active: z.boolean().optional() });
@@ -148,25 +148,20 @@ export function namesIn(
   // Usernames from when the connection required them remain valid for logins.
   const counts = (kind: AddressKind) =>
     attributes == null ? kind !== 'phone_number' : attributes[kind]?.identifier?.active === true;
-  return [...new Set([...order, ...DEFAULT_ORDER])]
-    .filter(counts)
-    .flatMap((kind) => NORMAL[kind](typed).map((address) => ({ kind, address })));
+  return [...new Set([...order, ...DEFAULT_ORDER])].filter(counts).flatMap((kind) => {
+    const address = NORMAL[kind](typed);
+    return address === undefined ? [] : [{ kind, address }];
+  });
 }
 
 const anyAttributes = attributesSchema.nullish().catch(undefined);
 const precedence = z.array(z.enum(ADDRESS_KINDS)).catch([]);
 
-/** The stored forms that a name may have, by its kind; the likeliest first. */
-const NORMAL: Record<AddressKind, (typed: string) => string[]> = {
-  email: (typed) => {
-    const email = lookupEmail(typed);
-    if (email === undefined) return [];
-    const spellings = spellingsOf(email);
-    // Where each spelling has its account, an account is found by its own.
-    return /[^\0-\x7f]/.test(typed.split('@')[1] ?? '') ? spellings.reverse() : spellings;
-  },
-  phone_number: (typed) => [normalizePhone(typed) ?? []].flat(),
-  username: (typed) => [typed.trim().toLowerCase()],
+/** Returns the stored form of a name, by its kind; undefined if it is not of that kind. */
+const NORMAL: Record<AddressKind, (typed: string) => string | undefined> = {
+  email: lookupEmail,
+  phone_number: normalizePhone,
+  username: (typed) => typed.trim().toLowerCase(),
 };
 
 // docs/decisions/users-linking.md#identifiers-are-unique-within-a-connection-whether-or-not-users-log-in-with-them

@@ -21,6 +21,6 @@ export interface DeliveryRecord extends Stored {
   holder: string;
   /** The number of failed attempts. */
   tries: number;
-  /** Who caused it, for fair shares; absent in records of earlier releases. */
-  from?: Requester;
+  /** Who caused it, for fair shares. */
+  from: Requester;
 }

@@ -1,7 +1,7 @@
 // E-mail addresses as identifiers.
 
 import { createRequire } from 'node:module';
-import { domainToASCII, domainToUnicode } from 'node:url';
+import { domainToASCII } from 'node:url';
 import { z } from 'zod';
 
 /** RFC 5321 §4.5.3.1: the longest address that e-mail can be sent to. */
@@ -56,7 +56,8 @@ export function normalizeEmail(text: string): string | undefined {
 }
 
 /**
- * As {@link normalizeEmail}, also for addresses with invisible characters, which accounts of earlier releases may have.
+ * As {@link normalizeEmail}, also for addresses with invisible characters: users of custom databases may have one, and a
+ * username in that form would be taken for an address.
  */
 export function lookupEmail(text: string): string | undefined {
   const email = text.trim().toLowerCase().normalize('NFC');
@@ -77,18 +78,6 @@ export const emailSchema = z
 export function isSameEmail(one: string, other: string): boolean {
   const email = lookupEmail(one);
   return email !== undefined && email === lookupEmail(other);
-}
-
-/**
- * Returns the spellings in which an address may be stored, the usual one first. Besides that, an account whose address
- * another one had already when addresses got one spelling is stored with the letters of its domain.
- * @param email in the form of {@link normalizeEmail}.
- */
-export function spellingsOf(email: string): string[] {
-  const [name = '', domain = ''] = email.split('@');
-  if (!isInternational(domain)) return [email];
-  const letters = domainToUnicode(domain);
-  return letters === '' || letters === domain ? [email] : [email, `${name}@${letters}`];
 }
 
 // Phone numbers as identifiers.

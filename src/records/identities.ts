@@ -32,7 +32,7 @@ export interface IdentityRecord extends Stored {
   isSocial: boolean;
   /**
    * The provider's own id of the account, which it never gives to another, where `upstream_id` is a name that it may
-   * give to another, or was one in an earlier release. Only this account logs in by the identity; with null, none does.
+   * give to another. Only this account logs in by the identity; with null, none does.
    */
   stable_id?: string | null;
   /** The latest account that was refused because it has the name of this one, but may be another's. */

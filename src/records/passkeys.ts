@@ -9,10 +9,10 @@ export interface PasskeyRecord extends Stored, WebAuthnCredential {
   connection: string;
   /** The name that the user or an administrator gave it. */
   name?: string;
-  /** The RP ID that it was created for. Default: the host of `BASE_URL`. */
-  relying_party_id?: string;
+  /** The RP ID that it was created for. */
+  relying_party_id: string;
   /** The user handle that it was created for, base64url. */
-  user_handle?: string;
+  user_handle: string;
   /** `User-Agent` of the browser that created it. */
   user_agent: string;
   /** ISO 8601. */

@@ -162,21 +162,19 @@ export type DevelopmentUser = z.output<typeof developmentUserSchema>;
 /** The parts of the tenant file that are one record in the store (id `tenant`). */
 export type TenantRecord = Pick<
   TenantFile,
-  'vendor_host' | 'vendor_channel' | 'tenant' | 'branding' | 'attackProtection'
-> &
-  // A store of an older version may lack these.
-  Partial<
-    Pick<
-      TenantFile,
-      | 'customClaims'
-      | 'emailTemplates'
-      | 'guardianFactors'
-      | 'guardianPolicies'
-      | 'managementApi'
-      | 'pages'
-      | 'prompts'
-      | 'webPush'
-    >
-  > & {
-    [section: string]: unknown;
-  };
+  | 'vendor_host'
+  | 'vendor_channel'
+  | 'tenant'
+  | 'branding'
+  | 'attackProtection'
+  | 'customClaims'
+  | 'emailTemplates'
+  | 'guardianFactors'
+  | 'guardianPolicies'
+  | 'managementApi'
+  | 'pages'
+  | 'prompts'
+  | 'webPush'
+> & {
+  [section: string]: unknown;
+};

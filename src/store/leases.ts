@@ -34,9 +34,6 @@ const LONG_AGO = 1;
  */
 const RETENTION_SECONDS = 366 * 86_400;
 
-/** Returns when a lease ends, in epoch milliseconds. */
-const endOf = ({ until, expiresAt = 0 }: Frozen<LeaseRecord>) => until ?? expiresAt * 1000;
-
 /** Returns the leases of one process. A store that no other process can open needs no records of them. */
 export function createLeases(deps: { store: Store; clock: Clock; random: Random }): Leases {
   const held = new Set<string>();
@@ -77,7 +74,7 @@ function shared({
   const takeAbandoned = takeoverOfAbandoned(leases, clock);
   const take = async (lease: LeaseRecord): Promise<boolean> => {
     const free = await updateWithResult(leases, lease.id, (current) =>
-      endOf(current) <= clock() ? { result: true, next: lease } : { result: false },
+      current.until <= clock() ? { result: true, next: lease } : { result: false },
     );
     if (free !== undefined) return free || takeAbandoned(lease);
     try {
@@ -128,7 +125,7 @@ function takeoverOfAbandoned(
   return async (lease) => {
     const held = await leases.get(lease.id);
     // A lease with a plausible end expires by itself.
-    if (held === undefined || endOf(held) <= clock() + 2 * VALIDITY_SECONDS * 1000) return false;
+    if (held === undefined || held.until <= clock() + 2 * VALIDITY_SECONDS * 1000) return false;
     const before = seen.get(lease.id);
     if (before === undefined || !isDeepStrictEqual(before.held, held)) {
       seen.set(lease.id, { held, at: clock() });

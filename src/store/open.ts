@@ -130,19 +130,19 @@ async function openLocked(directory: string, unlock: () => void, options: StoreO
   );
 }
 
-// Files of the configuration that an older release did not have. The database records which files a store has had, so
+// Files of the configuration that the release before did not have. The database records which files a store has had, so
 // that a lost file is distinguished from one that never existed.
 
 /**
  * Reads every file of the configuration and changes nothing.
- * @returns the collections without a file that were added after the first release of this format
- * @throws Error as {@link openConfiguration} does.
+ * @returns the collections without a file
+ * @throws Error as {@link openConfiguration} does, except for a missing file.
  */
 async function checkConfiguration(directory: string): Promise<string[]> {
   const absent: string[] = [];
-  for (const [name, { added }] of configurationSpecs()) {
-    if (added === true && !(await isThere(configurationFile(directory, name)))) absent.push(name);
-    else await openConfiguration(directory, name);
+  for (const [name] of configurationSpecs()) {
+    if (await isThere(configurationFile(directory, name))) await openConfiguration(directory, name);
+    else absent.push(name);
   }
   return absent;
 }
@@ -160,14 +160,16 @@ async function addConfiguration(
   const connection = new DatabaseSync(database);
   try {
     const row = connection.prepare("SELECT value FROM meta WHERE name = 'configuration'").get();
-    const had: string[] = row === undefined ? [] : JSON.parse(String(row.value));
+    const names = configurationSpecs().map(([name]) => name);
+    // A store is created with all of its files; which they are is recorded here, when it is opened.
+    const had: string[] = row === undefined ? names : JSON.parse(String(row.value));
     for (const name of absent) {
       const isNew = !had.includes(name);
       const low = await openConfiguration(directory, name, isNew ? new Map() : undefined);
       await low.write();
     }
     if (absent.length > 0) await syncDirectory(directory);
-    const all = JSON.stringify(configurationSpecs().map(([name]) => name));
+    const all = JSON.stringify(names);
     if (row?.value === all) return;
     connection.prepare("INSERT OR REPLACE INTO meta (name, value) VALUES ('configuration', ?)").run(all);
   } finally {

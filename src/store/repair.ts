@@ -11,7 +11,7 @@ import { lockDirectory } from './lock.ts';
 import { configurationFile, openConfiguration, type Texts, textsOf } from './lowdb/file.ts';
 import { type AnyRecord, isObject, keyValues } from './record.ts';
 import { fillDatabase } from './sql/fill.ts';
-import { checksum, RecordFault, type Row, recordOfRow, unopened } from './sql/row.ts';
+import { RecordFault, type Row, recordOfRow, unopened } from './sql/row.ts';
 import { type SqlCollection, sqlCollections } from './sql/schema.ts';
 import { checkDatabase, createDatabase, DatabaseFault } from './sql/sqlite-file.ts';
 
@@ -119,10 +119,6 @@ interface Salvaged {
   damaged: string[];
 }
 
-/** Returns whether a table has checksums; format 1 had none. */
-const sumColumn = (database: DatabaseSync, name: string) =>
-  database.prepare(`SELECT 1 FROM pragma_table_info('${name}') WHERE name = 'sum'`).get() !== undefined;
-
 /** Reads each table from both ends up to the damage. A record with a unique key that an earlier one has is left out. */
 function salvage(file: string): Salvaged {
   const records = new Map<string, Map<string, string>>();
@@ -148,8 +144,7 @@ function salvage(file: string): Salvaged {
 /** Returns whether the table could be read to its end. */
 function scan(database: DatabaseSync, name: string, order: string, keep: (row: Row) => void): boolean {
   try {
-    const columns = sumColumn(database, name) ? 'id, data, sum' : 'id, data';
-    const rows = database.prepare(`SELECT ${columns} FROM "${name}" ORDER BY rowid ${order}`).iterate();
+    const rows = database.prepare(`SELECT id, data, sum FROM "${name}" ORDER BY rowid ${order}`).iterate();
     for (const row of rows) keep(row);
     return true;
   } catch {
@@ -167,7 +162,7 @@ function recordCollector(
     const json = String(row.data);
     let record: AnyRecord;
     try {
-      record = recordOfRow(name, { sum: checksum(name, json), ...row }, unopened);
+      record = recordOfRow(name, row, unopened);
     } catch (fault) {
       damaged.push(fault instanceof RecordFault ? fault.message : `a record of ${name} is damaged`);
       return;

@@ -34,7 +34,10 @@ export async function writeInTurn(
   for (;;) {
     const turns: Write[] = [];
     for (const id of ids) {
-      const { holder } = await leases.upsert(id, (current) => current ?? { id, holder: newHolder(random) });
+      const { holder } = await leases.upsert(
+        id,
+        (current) => current ?? { id, holder: newHolder(random), until: 0 },
+      );
       turns.push({
         collection: 'leases',
         update: id,

@@ -15,7 +15,7 @@ const HEADER = `# A tenant of Gatehouse, as exported. It holds the applications'
 export async function exportTenant(store: Store): Promise<string> {
   const records = await storedRecords(store);
   const document = fileOf(records);
-  // Parsed to add defaults for members that an older release or an API call left out. What the schema rejects is
+  // Parsed to add defaults for members that an API call left out. What the schema rejects is
   // exported unchanged.
   const { data = document } = tenantFileSchema.safeParse(structuredClone(document));
   const { users: _users, ...file } = data as Record<string, unknown>;

@@ -154,7 +154,7 @@ function providerWarnings({ emailProvider: provider }: TenantFile): string[] {
 
 // docs/decisions/passwords-protection.md#reset-links-are-valid-for-four-hours
 /** Returns warnings about long-lived reset links; exported tenants have the hosted service's five days. */
-function lifetimeWarnings({ emailTemplates = [] }: TenantFile): string[] {
+function lifetimeWarnings({ emailTemplates }: TenantFile): string[] {
   return emailTemplates.flatMap(({ template, urlLifetimeInSeconds: seconds = 0 }, index) =>
     template === 'reset_email' && seconds > MAX_RESET_SECONDS
       ? [

@@ -1,5 +1,5 @@
-// Validates the stored tenant before the server starts. A start changes no existing record, so an older release or
-// a manual edit may have left values that a tenant file would be rejected for.
+// Validates the stored tenant before the server starts. A start changes no existing record, so a manual edit
+// may have left values that a tenant file would be rejected for.
 import type { z } from 'zod';
 import { clientGrantSchema, resourceServerSchema } from '../records/apis.ts';
 import { clientSchema } from '../records/clients.ts';

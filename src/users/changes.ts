@@ -1,9 +1,8 @@
 // Changes of users: of their records, addresses and verified addresses, and their removal.
 
 import { AuthError } from '../http/errors.ts';
-import { DATABASE, strategyRecord } from '../records/connections.ts';
+import { strategyRecord } from '../records/connections.ts';
 import { type NamedConnection, namesIn } from '../records/database-attributes.ts';
-import { spellingsOf } from '../records/email.ts';
 import {
   ADDRESS_KINDS,
   type AddressKind,
@@ -116,13 +115,8 @@ async function addressWrites(
         change: (identity) => {
           if (after === undefined) return identity;
           const changedKinds = kinds.filter((kind) => identity[kind] === before?.[kind]);
-          // Identities of older releases do not have `phone_number` in `unique`. A number that is set now must be unique.
-          const isOwn = identity.provider === DATABASE && changedKinds.includes('phone_number');
-          return {
-            ...identity,
-            ...Object.fromEntries(changedKinds.map((kind) => [kind, patch[kind]])),
-            unique: [...new Set([...identity.unique, ...(isOwn ? (['phone_number'] as const) : [])])],
-          };
+          const addresses = changedKinds.map((kind) => [kind, patch[kind]]);
+          return { ...identity, ...Object.fromEntries(addresses) };
         },
       }),
     ),
@@ -237,21 +231,15 @@ export class MetadataTooLarge extends AuthError {
   }
 }
 
-/**
- * Returns the error for a user's metadata that is too large; undefined when it may be stored.
- * @param before what is stored: metadata of older releases may be larger, and may be made smaller.
- */
+/** Returns the error for a user's metadata that is too large; undefined when it may be stored. @param before what is stored. */
 export function metadataFault(after: Metadata, before?: Metadata): MetadataTooLarge | undefined {
   for (const member of ['user_metadata', 'app_metadata'] as const) {
     if (after[member] === before?.[member]) continue;
-    const length = lengthOf(after[member]);
-    if (length > MAX_METADATA_LENGTH[member] && length > lengthOf(before?.[member]))
+    if (JSON.stringify(after[member] ?? {}).length > MAX_METADATA_LENGTH[member])
       return new MetadataTooLarge(member);
   }
   return undefined;
 }
-
-const lengthOf = (metadata: object = {}): number => JSON.stringify(metadata).length;
 
 // Identities: how users are known in their connections.
 
@@ -300,12 +288,9 @@ export async function idByAddress(
   store: Store,
   { connection, kind, address }: ConnectionAddress,
 ): Promise<string | undefined> {
-  for (const one of kind === 'email' ? spellingsOf(address) : [address]) {
-    const all = await store.collection('identities').findBy('address', addressKey(connection, kind, one));
-    // An address of several identities finds none of them, as in identityByName.
-    if (all.length === 1) return all[0]?.user_id;
-  }
-  return undefined;
+  const all = await store.collection('identities').findBy('address', addressKey(connection, kind, address));
+  // An address of several identities finds none of them, as in identityByName.
+  return all.length === 1 ? all[0]?.user_id : undefined;
 }
 
 /** Returns the identity with an identifier as typed, of any kind that the connection's users log in with. */
@@ -317,7 +302,7 @@ export async function identityByName(
   for (const { kind, address } of namesIn(connection, typed)) {
     const key = addressKey(connection.name, kind, address);
     const all = await store.collection('identities').findBy('address', key);
-    // Older records and some connections allow several identities with one address; it finds none of them.
+    // Some connections allow several identities with one address; it finds none of them.
     if (all.length === 1) return all[0];
   }
   return undefined;
@@ -342,8 +327,7 @@ export function isLinked(identity: Pick<Identity, 'provider' | 'upstream_id' | '
 
 /** Returns all users with an e-mail address. @param email in its stored form. */
 export async function usersWithEmail(store: Store, email: string): Promise<User[]> {
-  const users = store.collection('users');
-  return (await Promise.all(spellingsOf(email).map((one) => users.findBy('email', one)))).flat();
+  return store.collection('users').findBy('email', email);
 }
 
 /** Returns the user whose identity has an address; undefined if there is none. */

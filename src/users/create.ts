@@ -1,6 +1,5 @@
 // Creates users. The user, their identity and their password are written in one batch, so that none exists without the others.
 import { DATABASE } from '../records/connections.ts';
-import { spellingsOf } from '../records/email.ts';
 import { type AddressKind, addressKey, addressOf, type IdentityRecord } from '../records/identities.ts';
 import type { UserRecord } from '../records/users.ts';
 import { type Store, UniqueKeyError, type Write } from '../store/contract.ts';
@@ -54,7 +53,7 @@ export async function createUser(
     })),
   );
   const released = releasing.filter((one) => one.writes.length > 0);
-  const shared = await takenByOlderIdentity(
+  const shared = await takenUnguarded(
     deps.store,
     record,
     released.map(({ kind }) => kind),
@@ -73,12 +72,12 @@ export async function createUser(
 }
 
 /**
- * Returns the kind of a unique address that is taken by an identity of an older release, when several users could share one,
- * or have it in two spellings. The store does not refuse a second user with such an address, and an address of two users logs
- * in neither.
+ * Returns the kind of a unique address that a user has who was created while the connection let several users share it
+ * (`attributes.email.unique`). The store does not refuse a second user with such an address, and an address of two users
+ * logs in neither.
  * @param released kinds of addresses that their users lose in the same batch.
  */
-async function takenByOlderIdentity(
+async function takenUnguarded(
   store: Store,
   record: IdentityRecord,
   released: readonly AddressKind[],
@@ -87,14 +86,11 @@ async function takenByOlderIdentity(
   if (record.provider !== DATABASE) return undefined;
   for (const kind of record.unique) {
     const address = record[kind];
-    if (address === undefined) continue;
-    for (const spelling of kind === 'email' ? spellingsOf(address) : [address]) {
-      if (spelling === address && released.includes(kind)) continue;
-      const key = addressKey(record.connection, kind, spelling);
-      const all = await store.collection('identities').findBy('address', key);
-      for (const one of all.filter(({ unique }) => spelling !== address || !unique.includes(kind)))
-        if ((await store.collection('users').get(one.user_id)) !== undefined) return kind;
-    }
+    if (address === undefined || released.includes(kind)) continue;
+    const key = addressKey(record.connection, kind, address);
+    const all = await store.collection('identities').findBy('address', key);
+    for (const one of all.filter(({ unique }) => !unique.includes(kind)))
+      if ((await store.collection('users').get(one.user_id)) !== undefined) return kind;
   }
   return undefined;
 }

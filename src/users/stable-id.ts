@@ -27,18 +27,14 @@ async function matchStable(
 ): Promise<StableMatch> {
   const identities = store.collection('identities');
   const key = identityId(connection, stable.id);
-  const [[recorded], unnamed, named] = await Promise.all([
+  const [[recorded], named] = await Promise.all([
     identities.findBy('stable', key),
-    identities.get(identityId(connection, stable.unnamed)),
     identities.get(identityId(connection, stable.named)),
   ]);
-  const isNamed = named !== undefined;
-  // Identities of earlier releases have the id without a record of it.
-  const isOwn = unnamed !== undefined && (unnamed.stable_id ?? stable.id) === stable.id;
-  const identity = recorded ?? (isOwn ? unnamed : undefined);
-  if (identity !== undefined) return { is: 'known', identity };
+  if (recorded !== undefined) return { is: 'known', identity: recorded };
   // An identity of another account, or of none any more.
-  if (named === undefined || named.stable_id !== undefined) return { is: 'unknown', isNamed };
+  if (named === undefined || named.stable_id !== undefined)
+    return { is: 'unknown', isNamed: named !== undefined };
   const user = await store.collection('users').get(named.user_id);
   const isSame = user !== undefined && stable.isSame(named, user);
   return { is: isSame ? 'known' : 'uncertain', identity: named };

@@ -1,6 +1,5 @@
 // Actions of post-login: with every way to log in they run before there are tokens.
 import { expect } from 'chai';
-import type { UserRecord } from '../../src/records/users.ts';
 import { startManaged } from '../management/support.ts';
 import { createAgent } from '../support/agent.ts';
 import {
@@ -247,14 +246,6 @@ describe('actions of post-login', () => {
     expect((await actionFailures(server)).join()).to.match(
       /^An action of post-login was refused app_metadata of more than 1000000 characters\.$/,
     );
-    // Larger metadata that an older release has stored can be made smaller.
-    await server.store.collection('users').update(id, (user) => ({
-      ...(user as UserRecord),
-      user_metadata: { text: 'x'.repeat(1_100_000), more: 1 },
-    }));
-    await bind(`api.user.setUserMetadata('more', null);`);
-    await password();
-    expect(Object.keys((await server.users.get(id))?.user_metadata ?? {})).to.deep.equal(['text']);
   });
 
   it('store the metadata of concurrent logins, and keep what the Management API sets meanwhile', async () => {

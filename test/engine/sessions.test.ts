@@ -12,6 +12,7 @@ import {
   type EndedSession,
   type LogoutChannel,
 } from '../../src/engine/session/logout-channels.ts';
+import { refreshTokenId } from '../../src/engine/session/refresh-families.ts';
 import type { Sessions } from '../../src/engine/session/sessions.ts';
 import { createLog } from '../../src/runtime/log.ts';
 import { correlation } from '../../src/runtime/requester.ts';
@@ -214,8 +215,10 @@ describe('the sessions of a user', () => {
     );
     expect(again).to.deep.equal([undefined, undefined, undefined, undefined]);
     // A refresh token that outlives the session is renewed.
-    await adapter('RefreshToken').upsert('again', { jti: 'again', sessionUid: sid }, 60);
-    expect(await adapter('RefreshToken').find('again')).to.include({ sessionUid: sid });
+    const refreshToken = refreshTokenId(systemRandom);
+    await adapter('RefreshToken').upsert(refreshToken, { jti: refreshToken, sessionUid: sid }, 60);
+    expect(await adapter('RefreshToken').find(refreshToken)).to.include({ sessionUid: sid });
+    expect(await adapter('RefreshToken').find('again')).to.equal(undefined);
   });
 
   it('send the browser through the logout channels, although one of them fails', async () => {

@@ -61,7 +61,7 @@ describe('the encryption key of the store', () => {
     const mfa_token = await calls.mfaToken(PERSON);
     return calls.verify('otp', { mfa_token, otp: codeOf(secret) });
   };
-  /** Removes the value in the store that identifies the key, which older releases did not write. */
+  /** Removes the value in the store that identifies the key, as a repair does if the record is damaged. */
   const forgetCheck = async () => {
     const store = await openStoreOf({ dataDir, clock: Date.now });
     await store.collection('keyChecks').delete('secrets');
@@ -103,10 +103,10 @@ describe('the encryption key of the store', () => {
       'is another key',
     ],
   ] as const) {
-    for (const release of ['this release', 'one before']) {
-      it(`prevents the start when it is ${what}, in a store of ${release}, and allows it when it is restored`, async () => {
+    for (const check of ['has', 'has lost'] as const) {
+      it(`prevents the start when it is ${what}, in a store that ${check} its check value, and allows it when it is restored`, async () => {
         const secret = await enrolled();
-        if (release === 'one before') await forgetCheck();
+        if (check === 'has lost') await forgetCheck();
         await rename(file, `${file}.kept`);
         await writeFile(file, await readFile(`${file}.kept`));
         await spoil(file);

@@ -78,6 +78,8 @@ describe('second factors of a user', () => {
       backup_eligible: true,
       backed_up: true,
       aaguid: '00000000-0000-0000-0000-000000000000',
+      user_handle: 'handle',
+      relying_party_id: 'localhost',
       user_agent: 'Browser/1',
       created_at: new Date().toISOString(),
     });

@@ -7,6 +7,7 @@ import { createDeliveries } from '../../src/capabilities/delivery/deliveries.ts'
 import { sharedReservations } from '../../src/capabilities/protection/attempts.ts';
 import { inspectionFindings } from '../../src/commands/doctor/examine.ts';
 import { createLog } from '../../src/runtime/log.ts';
+import { requester } from '../../src/runtime/requester.ts';
 import { systemRandom } from '../../src/runtime/secrets.ts';
 import { inspect } from '../../src/server/administration/inspect.ts';
 import type { Store } from '../../src/store/contract.ts';
@@ -102,7 +103,16 @@ describe('processes over PostgreSQL with different clocks', () => {
       await store.batch([held.write]);
       held.start();
       const dueAt = new Date(Date.now() - 1_000).toISOString();
-      const due = { id: `due ${looking}`, kind: 'test', content: '"due"', dueAt, holder: 'nobody', tries: 0 };
+      const from = requester();
+      const due = {
+        id: `due ${looking}`,
+        kind: 'test',
+        content: '"due"',
+        dueAt,
+        holder: 'nobody',
+        tries: 0,
+        from,
+      };
       await store.collection('deliveries').insert(due);
       const taken: string[] = [];
       const other = deliveriesOf(looking, async (text) => void taken.push(text));

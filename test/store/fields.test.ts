@@ -54,7 +54,7 @@ describe('indexed fields', () => {
     expect((await sorted())[1]).to.include({ id: 'a', logins_count: 1 });
   });
 
-  it('are filled from the records of an older release, and follow later changes', async () => {
+  it('are filled from the records of the release before, and follow later changes', async () => {
     const before = await open();
     await before.insert(user('a', 'z@example.test'));
     await before.insert(user('b', 'm@example.test'));
@@ -77,7 +77,7 @@ describe('indexed fields', () => {
     expect(await ids()).to.deep.equal(['c', 'd', 'b', 'a']);
   });
 
-  it('get an index that an older release did not have, while existing keys are not rewritten', async () => {
+  it('get an index that the release before did not have, while existing keys are not rewritten', async () => {
     const before = await open();
     await before.insert({ ...user('a', 'a@example.test'), last_login: '2026-11-20T09:00:00.000Z' });
     await before.insert({ ...user('b'), last_login: '2026-11-21T09:00:00.000Z' });

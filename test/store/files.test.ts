@@ -161,11 +161,12 @@ describe('the embedded store on disk', () => {
     expect(await userCount(empty)).to.equal(0);
   });
 
-  it('creates the files of collections that an older release did not have', async () => {
+  it('creates the files of collections that the release before did not have', async () => {
     await filled();
     for (const name of ['documents.json', 'roles.json']) await unlink(file(name));
     const database = new DatabaseSync(file('gatehouse.db'));
-    database.exec("DELETE FROM meta WHERE name = 'configuration'");
+    const had = configuration.filter((name) => name !== 'documents' && name !== 'roles');
+    database.prepare("UPDATE meta SET value = ? WHERE name = 'configuration'").run(JSON.stringify(had));
     database.close();
     const store = await begin();
     await store.collection('roles').insert({ id: 'admin', name: 'Admin', permissions: [] });

@@ -287,6 +287,6 @@ export function createClaims(
   };
 }
 
-function claimOf({ id, content, tries, from = requester() }: Record, until: number): Claim {
+function claimOf({ id, content, tries, from }: Record, until: number): Claim {
   return { id, content, tries, until, from };
 }

@@ -89,7 +89,7 @@ export function storedTemplate(
 ): Frozen<EmailTemplate> | undefined {
   // An administrator who may change mail templates must not be able to divert invitations of other administrators.
   if (kind === 'administrator_invitation') return undefined;
-  return tenant.emailTemplates?.find(({ template }) => template === kind);
+  return tenant.emailTemplates.find(({ template }) => template === kind);
 }
 
 /** Returns the tenant's template of an e-mail: from its connection, or from the tenant's list. */

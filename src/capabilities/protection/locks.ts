@@ -13,10 +13,7 @@ interface LockedAccount {
 }
 
 export interface Locks {
-  /**
-   * Returns the addresses that an account is locked for. An empty text stands for a lock of an older release, which
-   * stored no address.
-   */
+  /** Returns the addresses that an account is locked for. */
   lockedFor(account: LockedAccount): Promise<string[]>;
   /** Returns whether brute-force protection blocks accounts. */
   isEnabled(): boolean;
@@ -37,7 +34,7 @@ export function createLocks({ store, config, clock }: { store: Store; config: Co
       const { max_attempts: most } = protectionOf(config, account).bruteForceProtection;
       const counts = await failures.findBy('account', accountOf(account));
       const full = counts.filter((count) => failuresNow(count, forever, clock()) > most - 1);
-      return [...new Set(full.map(({ ip }) => ip ?? ''))];
+      return [...new Set(full.flatMap(({ ip }) => ip ?? []))];
     },
     isEnabled: () => {
       const { enabled, shields } = protectionSettings(config).bruteForceProtection;

@@ -338,12 +338,12 @@ const counterId = (name: string, key: string) => `${name}:${sha256(key)}`;
 /** Parsed once for each version of the tenant's settings, because every request needs them. */
 const cache = new WeakMap<object, AttackProtection>();
 
-/** Returns the tenant's `attackProtection`. Records of older versions get today's defaults. */
+/** Returns the tenant's `attackProtection`, with the defaults of what the record lacks. */
 export function protectionSettings(config: Config): AttackProtection {
   const settings = config.settings();
   const cached = cache.get(settings);
   if (cached !== undefined) return cached;
-  const parsed = attackProtectionSchema.parse(settings.attackProtection ?? {});
+  const parsed = attackProtectionSchema.parse(settings.attackProtection);
   cache.set(settings, parsed);
   return parsed;
 }
@@ -365,7 +365,7 @@ export function unknownLimits(
   { attackProtection }: Pick<TenantFile, 'attackProtection'>,
   limits: Limits,
 ): string[] {
-  return Object.keys(attackProtection?.rateLimits ?? {})
+  return Object.keys(attackProtection.rateLimits)
     .filter((name) => !Object.hasOwn(limits, name))
     .map((name) => `attackProtection.rateLimits.${name} is not known here: it is kept, and has no effect`);
 }

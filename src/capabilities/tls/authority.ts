@@ -88,12 +88,7 @@ async function ensureAuthority(
   const ca = await readCertificate(files.ca);
   const isExpiring = Date.parse(ca.validTo) - clock() < SERVER_DAYS * DAY;
   const permitted = await permittedBy(ca);
-  if (permitted === undefined && !isExpiring) {
-    return [
-      `the CA in ${files.ca} was made by an older release and may sign for any site: stop trusting it, delete the directory, and trust the one that the next start makes`,
-    ];
-  }
-  const unpermitted = hosts.filter((host) => permitted === undefined || !permits(permitted, host));
+  const unpermitted = hosts.filter((host) => !permits(permitted, host));
   if (unpermitted.length === 0 && !isExpiring) return [];
   await rm(files.cert, { force: true });
   await rm(files.ca);
@@ -283,12 +278,12 @@ async function nameConstraints({ names, networks }: Permitted) {
   );
 }
 
-/** Returns what a CA may sign for; undefined when it is not constrained. Node.js does not parse this extension. */
-async function permittedBy(ca: X509Certificate): Promise<Permitted | undefined> {
+/** Returns what a CA may sign for, by its constraints. Node.js does not parse this extension. */
+async function permittedBy(ca: X509Certificate): Promise<Permitted> {
   const { asn1, x509 } = await parsers();
   const { extensions = [] } = asn1.AsnConvert.parse(ca.raw, x509.Certificate).tbsCertificate;
   const found = extensions.find(({ extnID }) => extnID === NAME_CONSTRAINTS);
-  if (found === undefined) return undefined;
+  if (found === undefined) return { names: [], networks: [] };
   const { permittedSubtrees = [] } = asn1.AsnConvert.parse(found.extnValue, x509.NameConstraints);
   return {
     names: permittedSubtrees.flatMap(({ base }) => base.dNSName?.toLowerCase() ?? []),

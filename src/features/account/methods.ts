@@ -90,10 +90,9 @@ export async function listMethods(deps: MethodDependencies, actor: Actor): Promi
     passkeysOf(deps, user.id),
     deps.authenticators.of(user.id),
   ]);
-  const party = serverRelyingParty(deps).id;
   return [
     ...passwords.map((identity) => passwordView(user, identity)),
-    ...passkeys.map((one) => passkeyView(one, party)),
+    ...passkeys.map((one) => passkeyView(one)),
     ...factors.filter(({ active }) => active).map(authenticatorView),
   ];
 }
@@ -196,12 +195,11 @@ async function passkeyOf(
   const passkeys = deps.store.collection('passkeys');
   const found = await passkeys.get(id);
   if (found === undefined || found.user_id !== user.id) throw noMethod();
-  const party = serverRelyingParty(deps).id;
   return {
-    view: passkeyView(found, party),
+    view: passkeyView(found),
     rename: async (name) => {
       const renamed = await passkeys.update(id, (current) => ({ ...current, name }));
-      return renamed && passkeyView(renamed, party);
+      return renamed && passkeyView(renamed);
     },
     remove: () =>
       deps.factorChanges.apply(user.id, login.id, () =>
@@ -402,7 +400,7 @@ async function confirmPasskey(
     (one) => one.credential_id === credential.credential_id,
   );
   if (stored === undefined) throw noMethod();
-  return passkeyView(stored, party.id);
+  return passkeyView(stored);
 }
 
 function invalidPasskey(): AuthError {

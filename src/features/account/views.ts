@@ -51,7 +51,7 @@ function keyView(one: Frozen<WebAuthnCredential>) {
 }
 
 /** Returns the view of a passkey. Without a name of its own it has that of its authenticator. */
-export function passkeyView(one: Frozen<PasskeyRecord>, relyingParty: string): MethodView {
+export function passkeyView(one: Frozen<PasskeyRecord>): MethodView {
   const name = one.name ?? authenticatorName(one.aaguid);
   return {
     id: `${PASSKEY_PREFIX}${one.id}`,
@@ -61,9 +61,9 @@ export function passkeyView(one: Frozen<PasskeyRecord>, relyingParty: string): M
     ...(name !== undefined && { name }),
     ...keyView(one),
     identity_user_id: one.user_id,
-    ...(one.user_handle !== undefined && { user_handle: one.user_handle }),
+    user_handle: one.user_handle,
     user_agent: one.user_agent,
-    relying_party_id: one.relying_party_id ?? relyingParty,
+    relying_party_id: one.relying_party_id,
     created_at: one.created_at,
     ...(one.last_used_at !== undefined && { last_auth_at: one.last_used_at }),
   };

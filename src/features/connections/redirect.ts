@@ -108,8 +108,8 @@ export interface UpstreamIdentity {
   /** What `id` is, in English, if the provider says that it is a name or address. */
   idIs?: string | undefined;
   /**
-   * The provider's identifier that it never gives to another account, if `id` is a name that it may, or if `id` was one in an
-   * earlier release.
+   * The provider's identifier that it never gives to another account, if `id` is a name that it may, or if users may have a
+   * name as their `id`.
    */
   stable?: StableIdentity;
   /** Claims, named as in OpenID Connect where that has a name (`email`, `email_verified`, `name`, `picture` …). */
@@ -377,7 +377,7 @@ export async function sealSession(
 }
 
 /**
- * Opens what {@link sealSession} returned. Sessions of earlier releases have the value unsealed, which is returned as it is.
+ * Opens what {@link sealSession} returned.
  * @returns undefined when the session has none, or the key that it was sealed with is lost.
  */
 export async function openSession(
@@ -385,7 +385,7 @@ export async function openSession(
   connection: string,
   session: ProviderSession,
 ): Promise<ProviderSession> {
-  if (session === undefined || !isSealed(session)) return session;
+  if (session === undefined || !isSealed(session)) return undefined;
   try {
     return openValue(await providerKey(deps), placeOf(connection), session) as Record<string, string>;
   } catch (thrown) {

@@ -13,8 +13,7 @@ export function enabledFactors({
   config,
   factors,
 }: Pick<PolicyDependencies, 'config' | 'factors'>): Factor[] {
-  const { guardianFactors = [] } = config.settings();
-  const on = guardianFactors.filter(({ enabled }) => enabled);
+  const on = config.settings().guardianFactors.filter(({ enabled }) => enabled);
   return [...new Set(on.flatMap(({ name }) => factors.find((factor) => factor.name === name) ?? []))];
 }
 
@@ -110,7 +109,7 @@ export async function policyFor(
   if ((user.multifactor ?? []).length > 0) return 'always';
   const clientPolicy = client?.client_metadata?.mfa_policy;
   if (clientPolicy === 'always' || clientPolicy === 'never') return clientPolicy;
-  const { guardianPolicies = [], tenant } = deps.config.settings();
+  const { guardianPolicies, tenant } = deps.config.settings();
   const isExempt = tenant.flags.mfa_for_passwordless === false;
   if (isExempt && isByAddress(await deps.users.identitiesOf(user.id))) return 'never';
   if (guardianPolicies.includes('all-applications')) return 'always';

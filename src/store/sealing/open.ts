@@ -1,5 +1,5 @@
-// Opens the key of a store. The key is verified by its check value before anything is decrypted with it; values that an
-// older release stored unsealed are sealed, once.
+// Opens the key of a store. The key is verified by its check value before anything is decrypted with it; values of members
+// that the release before did not seal are sealed, once.
 import type { KeyObject } from 'node:crypto';
 import type { DatabaseSync } from 'node:sqlite';
 import type { Random } from '../../runtime/secrets.ts';
@@ -71,7 +71,7 @@ async function findKey(directory: string, { dataDir, given, random }: KeySource)
 }
 
 /**
- * For a store without a check value: returns whether the key opens any sealed value; undefined if nothing is sealed.
+ * For a store that a repair has left without its check value: returns whether the key opens any sealed value; undefined if nothing is sealed.
  */
 async function opensSome(directory: string, key: KeyObject | undefined): Promise<boolean | undefined> {
   let some: boolean | undefined;

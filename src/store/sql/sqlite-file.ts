@@ -47,7 +47,7 @@ export function namingDatabase<T>(file: string, work: () => T): T {
 export class DatabaseFault extends Error {}
 
 /**
- * Checks a database and creates the tables and keys that an older release did not have.
+ * Checks a database and creates the tables and keys that the release before did not have.
  * @param checkBytes a larger file is not read completely
  * @returns whether it was read completely
  * @throws Error naming the file when it is missing, in use or of a newer release, and DatabaseFault when it is damaged.

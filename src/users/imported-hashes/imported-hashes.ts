@@ -53,7 +53,7 @@ export function checkHash(value: unknown): CheckedHash {
 /** Checks a `password_hash`, which is a bcrypt hash, and returns it as it is stored. */
 export function checkBcrypt(value: string): CheckedHash {
   const checked = checkHash({ algorithm: 'bcrypt', hash: { value } });
-  // Bcrypt without a salt of its own is stored unchanged, as earlier releases did.
+  // Bcrypt without a salt of its own is stored unchanged.
   return 'hash' in checked ? { hash: value } : checked;
 }
 

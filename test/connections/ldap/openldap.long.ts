@@ -187,7 +187,7 @@ describe('a real OpenLDAP', () => {
     expect(await subOf('renamed')).to.equal(second);
   });
 
-  it('has users of an earlier release, who are kept, but not for those who got their name since', async () => {
+  it('has users that are identified by their name, who are kept, but not for those who got their name since', async () => {
     const [connection] = (await server.store.collection('connections').list({})).records.filter(
       ({ name }) => name === 'tls',
     );

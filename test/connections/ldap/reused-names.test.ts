@@ -82,8 +82,8 @@ describe('a name of a directory', () => {
       ? String(payload(answer.json().id_token).sub)
       : `${answer.status} ${answer.json().error}`;
   };
-  /** Creates a user as earlier releases did: identified by the uid. */
-  const earlierUser = async (uid: string, profile: object = {}) => {
+  /** Creates a user from before the directory showed its ids: identified by the uid. */
+  const namedUser = async (uid: string, profile: object = {}) => {
     const [connection] = (await server.store.collection('connections').list({})).records.filter(
       ({ name }) => name === 'corp',
     );
@@ -120,9 +120,9 @@ describe('a name of a directory', () => {
     expect(await subOf('lovelace')).to.equal(`ad|corp|${UUIDS[0]}`);
   });
 
-  it('keeps a user of an earlier release, and records the entry, if it is certainly the same', async () => {
+  it('keeps a user that is identified by the name, and records the entry, if it is certainly the same', async () => {
     const [first, second] = ['11111111-0000-4000-8000-000000000001', '11111111-0000-4000-8000-000000000002'];
-    await earlierUser('bert');
+    await namedUser('bert');
     isNow(person('bert', { entryUUID: first }));
     expect(await subOf('bert')).to.equal('ad|corp|bert');
     // Once it is recorded, the person keeps the account under any name, and the name alone leads nowhere.
@@ -134,7 +134,7 @@ describe('a name of a directory', () => {
     expect(await subOf('bert')).to.equal(`ad|corp|${second}`);
   });
 
-  it('does not enter a user of an earlier release with an entry that hides its id', async () => {
+  it('does not enter a user whose entry is recorded with one that hides its id', async () => {
     const { entryUUID: _, ...attributes } = person('bert').attributes;
     isNow({ ...person('bert'), attributes });
     expect(await subOf('bert')).to.equal('403 access_denied');
@@ -147,10 +147,10 @@ describe('a name of a directory', () => {
     ['has another DN', {}, { dn: `uid=x,ou=other,${BASE}` }],
   ];
   for (const [index, [why, attributes, more]] of doubts.entries()) {
-    it(`refuses an entry with the name of a user of an earlier release that ${why}, until the operator decides`, async () => {
+    it(`refuses an entry with the name that identifies a user if it ${why}, until the operator decides`, async () => {
       const uid = `doubt${index}`;
       const entryUUID = `22222222-0000-4000-8000-00000000000${index}`;
-      await earlierUser(uid);
+      await namedUser(uid);
       isNow({ ...person(uid, { ...attributes, entryUUID }), ...more });
       const answer = await ask('corp', uid);
       expect(answer.status).to.equal(403);

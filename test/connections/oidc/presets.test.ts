@@ -339,24 +339,6 @@ describe('the strategies of OpenID providers', () => {
       ]);
     });
 
-    it('keeps a user of an earlier release only for the account that logged in last', async () => {
-      const email = 'earlier@acme.example.test';
-      const id = `workspace|${email}`;
-      const identities = server.store.collection('identities');
-      expect(await logIn('workspace', { ...account, email, sub: 'owner' })).to.have.property('code');
-      // Earlier releases recorded no id of the account.
-      await identities.update(id, (current) => {
-        const { stable_id: _, ...rest } = structuredClone(current);
-        return rest;
-      });
-      expect(await logIn('workspace', { ...account, email, sub: 'other' })).to.include({
-        error: 'access_denied',
-      });
-      expect(await identities.get(id)).to.have.nested.property('refused.stable_id', 'other');
-      expect(await logIn('workspace', { ...account, email, sub: 'owner' })).to.have.property('code');
-      expect(await identities.get(id)).to.include({ stable_id: 'owner', user_id: `google-apps|${email}` });
-    });
-
     for (const [what, claims] of [
       ['of another domain', { hd: 'evil.example.test' }],
       ['without hd', { hd: undefined }],

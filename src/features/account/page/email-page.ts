@@ -55,8 +55,8 @@ interface EmailChange {
   isAllowed?: true;
   credentialVersion: number;
   // docs/decisions/console-account.md#a-user-has-at-most-one-pending-change-of-address-whichever-session-requested-it
-  /** The id of the session that began the change, which the links end with. Tickets of older releases have none. */
-  session?: string;
+  /** The id of the session that began the change, which the links end with. */
+  session: string;
 }
 
 /** A change whose link is valid. */
@@ -112,7 +112,7 @@ async function mailLink(
     // One change at a time: a new one replaces the links of the last one.
     subject: user.id,
     userId: user.id,
-    ...(change.session !== undefined && { session: change.session }),
+    session: change.session,
     ttlSeconds: LINK_SECONDS,
     data: { ...change },
   });
@@ -130,8 +130,7 @@ async function mailLink(
   );
   await save([message.write]);
   // A session that ended meanwhile could not revoke this ticket.
-  if (change.session !== undefined && !(await sessions.isOpen(change.session)))
-    return challenges.discard(PURPOSE, user.id);
+  if (!(await sessions.isOpen(change.session))) return challenges.discard(PURPOSE, user.id);
   message.post();
 }
 

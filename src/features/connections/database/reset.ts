@@ -46,6 +46,8 @@ export interface OpenReset {
   home: string;
   connection: Connection;
   options: DatabaseOptions;
+  /** The version of the user's credential, for which the link is valid. */
+  version: number;
   verifiedChallenge: VerifiedChallenge;
 }
 
@@ -76,20 +78,16 @@ export async function openReset(
   );
   if (identity === undefined) return undefined;
   // A link is valid only until the password is changed.
-  const version = versionOf(verifiedChallenge);
-  if (version !== undefined && (await deps.users.credentialVersion(user.id)) !== version) return undefined;
+  const version = await deps.users.credentialVersion(user.id);
+  if (version !== verifiedChallenge.data.credentialVersion) return undefined;
   return {
     user,
     home: originalUserId(identity),
     connection,
     options: databaseOptions(connection),
+    version,
     verifiedChallenge,
   };
-}
-
-/** Returns the credential version that a link was issued for; undefined for a link of an older release. */
-function versionOf({ data: { credentialVersion } }: VerifiedChallenge): number | undefined {
-  return typeof credentialVersion === 'number' ? credentialVersion : undefined;
 }
 
 /** Records a refused reset. */
@@ -138,7 +136,7 @@ export type ResetRefusal =
  */
 export async function resetPassword(
   deps: ResetDependencies,
-  { user, home, connection, options, verifiedChallenge }: OpenReset,
+  { user, home, connection, options, version, verifiedChallenge }: OpenReset,
   { ticket, purpose = PASSWORD_RESET.purpose, password, caller, languages, asker, by }: NewPassword,
 ): Promise<ResetRefusal | undefined> {
   const refusal = await newPasswordRefusal(deps.users, options, password, { user, home });
@@ -154,7 +152,7 @@ export async function resetPassword(
   const passwordChange = {
     home,
     asker: { ...asker, clientId },
-    version: versionOf(verifiedChallenge),
+    version,
     also,
     by,
   };

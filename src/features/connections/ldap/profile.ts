@@ -81,7 +81,7 @@ const readId: Readonly<Record<(typeof ENTRY_IDS)[number], (attributes: Entry) =>
   GUID: binaryId('GUID'),
 };
 
-/** Returns an entry by its own id. Earlier releases identified users by the name: the `uid`, or else the DN. */
+/** Returns an entry by its own id. Users from before the directory showed it have the name as theirs: the `uid`, or else the DN. */
 function stableOf(attributes: Entry, { id, name }: { id: string; name: string }): StableIdentity {
   const createdAt = createdAtOf(attributes);
   const since = createdAt === undefined ? '' : `, created ${new Date(createdAt).toISOString()}`;

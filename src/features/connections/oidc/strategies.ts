@@ -1,6 +1,5 @@
 // The strategies of OpenID providers, as presets of the common implementation (core.ts).
 
-import { unverifiedClaims } from '../../../capabilities/signing/verify-jwt.ts';
 import { canonicalDomain } from '../../../records/email.ts';
 import {
   appleOptionsSchema,
@@ -99,20 +98,11 @@ const googleApps = openIdStrategy<GoogleAppsOptions>({
       id: claims.sub,
       name,
       description: `the Google account ${claims.sub} (${name})`,
-      isSame: ({ upstream }) =>
-        upstream?.id_token !== undefined && subjectIn(upstream.id_token) === claims.sub,
+      // Every account is recorded at its first login.
+      isSame: () => false,
     };
   },
 });
-
-/** Returns the subject of an ID token that was verified when it was stored. */
-function subjectIn(idToken: string): string | undefined {
-  try {
-    return unverifiedClaims(idToken).sub;
-  } catch {
-    return undefined;
-  }
-}
 
 function verifiedEmail({ email, email_verified }: Claims): string {
   if (typeof email === 'string' && email !== '' && email_verified === true) return email.toLowerCase();

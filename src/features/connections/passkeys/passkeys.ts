@@ -133,10 +133,8 @@ export async function verifyPasskey(
   const passkeys = deps.store.collection('passkeys');
   const found = await passkeys.get(recordId(assertion.id));
   if (found === undefined) return undefined;
-  // The user is identified by the credential alone, so the user handle must match (WebAuthn Level 3 §7.2, step 6). Records of
-  // older releases have none.
-  const { user_handle: handle } = found;
-  if (handle !== undefined && assertion.response.userHandle !== handle) return undefined;
+  // The user is identified by the credential alone, so the user handle must match (WebAuthn Level 3 §7.2, step 6).
+  if (assertion.response.userHandle !== found.user_handle) return undefined;
   // The version is read before the assertion is verified: a password that is set meanwhile ends the login.
   const [user, credentialVersion] = await Promise.all([
     deps.users.get(found.user_id),

@@ -2,7 +2,7 @@
 import type { Locale } from '../../../capabilities/pages/locales.ts';
 import type { JobFaultRecord } from '../../../records/job-faults.ts';
 
-/** Returns the message of a fault. @param message the English message, which is all that jobs of older releases have. */
+/** Returns the message of a fault. @param message the English message, for a fault that has no words here. */
 export function jobWords(
   { text }: Pick<Locale, 'text'>,
   message: string,

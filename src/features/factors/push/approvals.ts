@@ -33,7 +33,7 @@ export function approvingDevices(deps: {
   webPush: WebPush;
 }): DevicesOf {
   return async (userId) => {
-    const { guardianFactors = [] } = deps.config.settings();
+    const { guardianFactors } = deps.config.settings();
     if (!guardianFactors.some(({ name, enabled }) => name === 'push-notification' && enabled))
       return undefined;
     const devices = (await deps.authenticators.of(userId)).filter(

@@ -277,7 +277,7 @@ async function changeGlobalClient(
 
 // A client as the Management API shows it.
 
-/** Members of a new client that the body does not set, and of a client of earlier releases that lacks them. */
+/** Members of a new client that the body does not set, and of a client that came by another way. */
 const DEFAULTS = {
   is_first_party: true,
   oidc_conformant: false,

@@ -1,5 +1,5 @@
 // The search fields of users.
-import { canonicalDomain, lookupEmail, spellingsOf } from '../../../records/email.ts';
+import { canonicalDomain, lookupEmail } from '../../../records/email.ts';
 import {
   BOOLEAN_FIELDS,
   EXACT_FIELDS,
@@ -99,13 +99,9 @@ function inAddress(text: string, isEnd: boolean): string {
 }
 
 function emailFilter(field: string, match: Match): Filter {
-  const filter = textFilter(field, match, inAddress);
   const email = match.kind === 'text' ? lookupEmail(match.text) : undefined;
-  if (email === undefined) return filter;
-  const [only = filter, ...more] = spellingsOf(email).map(
-    (one): Filter => ({ index: 'search', equals: fieldTerm(field, one) }),
-  );
-  return more.length === 0 ? only : { any: [only, ...more] };
+  if (email === undefined) return textFilter(field, match, inAddress);
+  return { index: 'search', equals: fieldTerm(field, email) };
 }
 
 function textFilter(

@@ -54,13 +54,13 @@ async function blocksOf(
     accounts.map(async ({ connection, identifier, isUserId = false }) =>
       (await locks.lockedFor({ connection, identifier })).map((ip) => ({
         isUserId,
-        block: { identifier, connection, ...(ip === '' ? {} : { ip }) },
+        block: { identifier, connection, ip },
       })),
     ),
   );
   const all = found.flat();
   // A block of something typed blocks the user's id with it, and is listed once.
-  const isListed = ({ connection, ip }: { connection: string; ip?: string }) =>
+  const isListed = ({ connection, ip }: { connection: string; ip: string }) =>
     all.some(({ isUserId, block }) => !isUserId && block.connection === connection && block.ip === ip);
   const listed = all.filter(({ isUserId, block }) => !isUserId || !isListed(block));
   return { blocked_for: listed.map(({ block }) => block) };
