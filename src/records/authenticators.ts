@@ -53,7 +53,7 @@ export interface FactorChangesRecord extends Stored {
 export interface BrowserRecord extends Stored {
   user_id: string;
   /** The version of the user's credential at that time; the browser is not recognized with another version. */
-  credential_version?: number;
+  credential_version: number;
   /** The address of its last login. */
   ip: string;
   /** The time until which it is not asked for a second factor, in epoch seconds. */

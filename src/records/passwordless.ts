@@ -75,7 +75,7 @@ const smsMembers = {
 };
 
 /**
- * For reading stored options: an invalid gateway from before the check is still the connection's provider, and no
+ * For reading stored options: an invalid gateway, however it got there, is still the connection's provider, and no
  * other replaces it.
  */
 const storedSmsOptionsSchema = z.preprocess(withoutNull, z.looseObject(smsMembers));

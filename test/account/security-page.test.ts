@@ -181,6 +181,7 @@ describe('the security page', () => {
       await browsers.put({
         id: `of ${user_id}`,
         user_id,
+        credential_version: 0,
         ip: '127.0.0.1',
         rememberedUntil: expiresAt,
         expiresAt,

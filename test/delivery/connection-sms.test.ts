@@ -198,7 +198,7 @@ describe('an SMS connection with a provider of its own', () => {
       }
     });
 
-    it('through no invalid gateway that was stored before such ones were rejected, and reveals no password of it', async () => {
+    it('through no invalid gateway, nor another provider instead, and reveals no password of it', async () => {
       const outbound = createOutbound({ rules: outboundRules(LOOPBACK_RANGES) });
       const sms = connectionSms({ outbound, clock: Date.now }, outbox);
       const [asked, taken] = [gateway.taken.length, outbox.taken.length];

@@ -192,7 +192,7 @@ describe('second factors of a user', () => {
     const { id, path } = await someone();
     await server.store
       .collection('browsers')
-      .insert({ id: 'a-browser', user_id: id, ip: '192.0.2.1', rememberedUntil: 9e9 });
+      .insert({ id: 'a-browser', user_id: id, credential_version: 0, ip: '192.0.2.1', rememberedUntil: 9e9 });
     expect((await call('POST', `${path}/multifactor/actions/invalidate-remember-browser`)).status).to.equal(
       204,
     );

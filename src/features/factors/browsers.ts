@@ -7,7 +7,7 @@ import { type Clock, epochSeconds } from '../../runtime/clock.ts';
 import type { Random } from '../../runtime/secrets.ts';
 import { sha256 } from '../../runtime/secrets.ts';
 import type { Store } from '../../store/contract.ts';
-import { FIRST_VERSION, type Login } from '../../users/login.ts';
+import type { Login } from '../../users/login.ts';
 
 const REMEMBERED_SECONDS = 30 * 86_400;
 const KNOWN_SECONDS = 90 * 86_400;
@@ -42,7 +42,7 @@ export function createKnownBrowsers(deps: { store: Store; clock: Clock; random: 
   const browsers = store.collection('browsers');
   const get = async (id: string, { credentialVersion }: KnownUser) => {
     const found = await browsers.get(id);
-    return (found?.credential_version ?? FIRST_VERSION) === credentialVersion ? found : undefined;
+    return found?.credential_version === credentialVersion ? found : undefined;
   };
   const find = async (ctx: Context, user: KnownUser) => {
     const browser = browserOf(ctx);
