@@ -142,5 +142,17 @@ describe('the risk policy', () => {
       server.tick(90 * 86_400_000);
       expect((await open(agent, email)).text).to.contain('Open your authenticator app');
     });
+
+    it('is not the policy for all applications, which requires a second factor in a known browser, too', async () => {
+      const { email, agent } = await known();
+      expect(responseOf(await open(agent, email)).code).to.be.a('string');
+      await server.store
+        .collection('tenant')
+        .update(
+          'tenant',
+          (all) => ({ ...structuredClone(all), guardianPolicies: ['all-applications'] }) as never,
+        );
+      expect((await open(agent, email)).text).to.contain('Open your authenticator app');
+    });
   });
 });

@@ -123,6 +123,15 @@ describe('a hostile SAML response', () => {
       );
     });
 
+    it('refers to the document, and not to the element by its ID (SAML Core §5.4.2)', async () => {
+      const away = await world.away();
+      const xml = signed(assertion(world.server, plain(away)), 'Assertion', world.key.privateKey, {
+        refersToDocument: true,
+      });
+      expect(xml).to.contain('<ds:Reference URI="">');
+      await refused(away, response(world.server, xml, plain(away)), /not valid/);
+    });
+
     it('has an unsupported transform', async () => {
       const away = await world.away();
       const xml = world.answer(away);

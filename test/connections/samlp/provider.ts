@@ -91,10 +91,14 @@ export function response(server: { url: string }, content: string, over: Respons
   );
 }
 
-/** The algorithms of a signature. */
+/** How a signature differs from a usual one. */
 export interface SignOptions {
+  /** The algorithm of the signature. */
   signature?: string;
+  /** The algorithm of the digest. */
   digest?: string;
+  /** Whether it refers to the whole document (`URI=""`) and not to its element. */
+  refersToDocument?: boolean;
 }
 
 /** Signs the first element with a name. */
@@ -115,6 +119,7 @@ export function signed(
     xpath: element,
     transforms: [`${DS}enveloped-signature`, EXCLUSIVE],
     digestAlgorithm: over.digest ?? 'http://www.w3.org/2001/04/xmlenc#sha256',
+    isEmptyUri: over.refersToDocument ?? false,
   });
   signature.computeSignature(xml, {
     prefix: 'ds',
