@@ -5,6 +5,7 @@
 //   words    the test says what the changed lines say: names, wire names, messages, words of its title
 //   path     folders and names that test and file have in common: test/saml, src/features/saml
 //   imports  the test reaches the file by few imports, without starting a server
+// Where functions are changed that other files call, the tests that are nearest to these files are near, too.
 // What a page shows is in templates and locales, so a template counts with its English texts, and with the code that names it.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
@@ -184,6 +185,14 @@ function namersOf(path: string): string[] {
   return name === undefined ? [] : sources.filter((source) => read(source).includes(`'${name}'`));
 }
 
+/** Returns the files of src that name what the changed lines and those around them export. */
+function callersOf({ path, lines, around }: Changed): string[] {
+  const exported = [...`${lines}\n${around}`.matchAll(/^.?export (?:async )?(?:function|const|class) (\w+)/gm)];
+  if (!path.startsWith('src/') || exported.length === 0) return [];
+  const named = new RegExp(`\\b(?:${exported.map(([, name]) => name).join('|')})\\b`);
+  return sources.filter((one) => importsOf.get(one)?.includes(path) && named.test(read(one)));
+}
+
 /** What each sign counts. */
 const COUNTS = { words: 1, path: 0.5, imports: 0.7 };
 
@@ -241,15 +250,21 @@ function sum<T>(values: Iterable<T>, of: (value: T) => number): number {
  */
 function ranked(changed: readonly Changed[]): { path: string; near: number }[] {
   const totals = all.map(({ path }) => ({ path, near: 0, order: 0 }));
-  for (const one of changed) {
+  const add = (one: Changed, weight: number) => {
     const near = nearness(one);
     const order = near.map((_, index) => index).sort((a, b) => (near[b] ?? 0) - (near[a] ?? 0));
     for (const [place, index] of order.entries()) {
       const total = totals[index];
       if (total === undefined) continue;
-      total.near = Math.max(total.near, near[index] ?? 0);
-      total.order += Math.log(2 + one.lines.length) / (place + 3);
+      total.near = Math.max(total.near, (near[index] ?? 0) * Math.min(weight, 1));
+      total.order += weight / (place + 3);
     }
+  };
+  for (const one of changed) {
+    const weight = Math.log(2 + one.lines.length);
+    add(one, weight);
+    const callers = callersOf(one);
+    for (const path of callers) add({ path, lines: '', around: '' }, weight / Math.sqrt(1 + callers.length));
   }
   return totals.filter(({ near }) => near >= LEAST).sort((a, b) => b.order - a.order);
 }
