@@ -5,6 +5,7 @@ import { createAgent, readForm } from '../support/agent.ts';
 import { logIn, responseOf, USER, webRequest } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { softwareKey } from '../support/software-key.ts';
+import { tenantWith } from '../support/tenant.ts';
 import { callsOf, tenant } from './tenant.ts';
 
 const ORIGIN = 'https://app.example.test';
@@ -16,13 +17,10 @@ describe('WebAuthn second factors in the My Account API', () => {
   let people = 0;
   before(async () => {
     server = await startServer({
-      tenant: {
-        ...tenant,
-        guardianFactors: factors(...KINDS, 'otp'),
-        clients: tenant.clients.map((one) =>
-          one.client_id === 'web' ? { ...one, web_origins: [ORIGIN] } : one,
-        ),
-      },
+      tenant: tenantWith(
+        { change: { web: { web_origins: [ORIGIN] } }, guardianFactors: factors(...KINDS, 'otp') },
+        tenant,
+      ),
     });
     calls = callsOf(server);
   });
@@ -67,14 +65,14 @@ describe('WebAuthn second factors in the My Account API', () => {
 
   it('must verify their users where the tenant requires that of security keys', async () => {
     const strict = await startServer({
-      tenant: {
-        ...tenant,
-        guardianFactors: factors(...KINDS, 'otp'),
-        guardianSettings: { 'webauthn-roaming/settings': { userVerification: 'required' } },
-        clients: tenant.clients.map((one) =>
-          one.client_id === 'web' ? { ...one, web_origins: [ORIGIN] } : one,
-        ),
-      },
+      tenant: tenantWith(
+        {
+          change: { web: { web_origins: [ORIGIN] } },
+          guardianFactors: factors(...KINDS, 'otp'),
+          guardianSettings: { 'webauthn-roaming/settings': { userVerification: 'required' } },
+        },
+        tenant,
+      ),
     });
     try {
       const strictCalls = callsOf(strict);

@@ -1,36 +1,17 @@
 // Second factors that an action names: several to choose from, those that the user has already, and remembered
 // browsers.
 import { expect } from 'chai';
-import { callsOf, codeOf, tenant } from '../factors/tenant.ts';
+import { callsOf, codeOf, unasked } from '../factors/tenant.ts';
 import { type Agent, type Answer, createAgent, readForm } from '../support/agent.ts';
-import {
-  authorize,
-  follow,
-  logIn,
-  payload,
-  responseOf,
-  token,
-  USER,
-  WEB_CALLBACK,
-  webRequest,
-} from '../support/flows.ts';
+import { authorize, follow, logIn, payload, redeem, responseOf, USER, webRequest } from '../support/flows.ts';
 import { nextMessageTo } from '../support/inbox.ts';
 import { startServer, type TestServer } from '../support/server.ts';
+import { actionsAt } from '../support/tenant.ts';
+import { postLogin } from './support.ts';
 
 const NS = 'https://example.test/';
-const clients = tenant.clients.map((client) =>
-  client.client_id === 'web' ? { ...client, client_metadata: { mfa_policy: 'never' } } : client,
-);
-const action = (name: string, body: string) => ({
-  name,
-  code: `exports.onExecutePostLogin = async (event, api) => {\n${body}\n};`,
-  deployed: true,
-  supported_triggers: [{ id: 'post-login' }],
-});
-const ACTIONS = [
-  action(
-    'Asks',
-    `const { authentication, multifactor } = api;
+const ACTIONS = {
+  Asks: postLogin(`const { authentication, multifactor } = api;
      switch (event.request.query['ext-ask']) {
        case 'any': return authentication.challengeWithAny([{ type: 'otp' }, { type: 'recovery-code' }]);
        case 'one of any': return authentication.challengeWithAny([{ type: 'phone' }, { type: 'otp' }]);
@@ -40,25 +21,17 @@ const ACTIONS = [
        case 'remembered': return multifactor.enable('any', { allowRememberBrowser: true });
        case 'each time': return multifactor.enable('any');
        case 'both': multifactor.enable('any', { allowRememberBrowser: true }); return multifactor.enable('any');
-     }`,
-  ),
-  action(
-    'After',
-    `api.idToken.setCustomClaim('${NS}methods', event.authentication.methods.map(({ name }) => name));
-     api.idToken.setCustomClaim('${NS}factors', event.user.enrolledFactors.map(({ type }) => type).sort());`,
-  ),
-];
+     }`),
+  After:
+    postLogin(`api.idToken.setCustomClaim('${NS}methods', event.authentication.methods.map(({ name }) => name));
+     api.idToken.setCustomClaim('${NS}factors', event.user.enrolledFactors.map(({ type }) => type).sort());`),
+};
 
 describe('second factors of an action', () => {
   let server: TestServer;
   before(async () => {
     server = await startServer({
-      tenant: {
-        ...tenant,
-        clients,
-        actions: ACTIONS,
-        triggers: { 'post-login': ['Asks', 'After'].map((action_name) => ({ action_name })) },
-      },
+      tenant: { ...unasked, ...actionsAt('post-login', ACTIONS) },
     });
   });
   after(() => server.stop());
@@ -71,13 +44,7 @@ describe('second factors of an action', () => {
   const claims = async (agent: Agent, done: Answer) => {
     const { code } = responseOf(done);
     expect(code, done.text).to.be.a('string');
-    const got = await token(agent, {
-      grant_type: 'authorization_code',
-      client_id: 'web',
-      client_secret: 'web-secret',
-      code,
-      redirect_uri: WEB_CALLBACK,
-    });
+    const got = await redeem(agent, code);
     return payload(got.json().id_token);
   };
   /** Enters a code and follows the response. */

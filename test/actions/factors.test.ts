@@ -1,55 +1,27 @@
 // Second factors that an action names: one of them is required before the next action runs, in the same request.
 import { expect } from 'chai';
-import { callsOf, codeOf, tenant } from '../factors/tenant.ts';
+import { callsOf, codeOf, unasked } from '../factors/tenant.ts';
 import { type Agent, type Answer, createAgent, readForm } from '../support/agent.ts';
-import {
-  authorize,
-  follow,
-  logIn,
-  payload,
-  responseOf,
-  token,
-  USER,
-  WEB_CALLBACK,
-  webRequest,
-} from '../support/flows.ts';
+import { authorize, follow, logIn, payload, redeem, responseOf, USER, webRequest } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
+import { actionsAt } from '../support/tenant.ts';
+import { postLogin } from './support.ts';
 
 const NS = 'https://example.test/';
-const clients = tenant.clients.map((client) =>
-  client.client_id === 'web' ? { ...client, client_metadata: { mfa_policy: 'never' } } : client,
-);
-const action = (name: string, body: string) => ({
-  name,
-  code: `exports.onExecutePostLogin = async (event, api) => {\n${body}\n};`,
-  deployed: true,
-  supported_triggers: [{ id: 'post-login' }],
-});
-const [BEFORE, ASKS, AFTER] = [
-  action('Before', `api.transaction.setMetadata('n', (event.transaction.metadata.n ?? 0) + 1);`),
-  action(
-    'Asks',
-    `if (event.client.client_id !== 'web') return;
+const ACTIONS = {
+  Before: postLogin(`api.transaction.setMetadata('n', (event.transaction.metadata.n ?? 0) + 1);`),
+  Asks: postLogin(`if (event.client.client_id !== 'web') return;
      if (event.user.enrolledFactors.length === 0) api.authentication.enrollWithAny([{ type: 'otp' }, { type: 'email' }]);
-     else api.authentication.challengeWith({ type: 'otp' }, { additionalFactors: [{ type: 'webauthn-roaming' }] });`,
-  ),
-  action(
-    'After',
-    `api.idToken.setCustomClaim('${NS}told', [event.transaction.metadata.n,
-      event.authentication.methods.map(({ name }) => name).includes('mfa')]);`,
-  ),
-];
+     else api.authentication.challengeWith({ type: 'otp' }, { additionalFactors: [{ type: 'webauthn-roaming' }] });`),
+  After: postLogin(`api.idToken.setCustomClaim('${NS}told', [event.transaction.metadata.n,
+      event.authentication.methods.map(({ name }) => name).includes('mfa')]);`),
+};
 
 describe('second factors that an action names', () => {
   let server: TestServer;
   before(async () => {
     server = await startServer({
-      tenant: {
-        ...tenant,
-        clients,
-        actions: [BEFORE, ASKS, AFTER],
-        triggers: { 'post-login': ['Before', 'Asks', 'After'].map((action_name) => ({ action_name })) },
-      },
+      tenant: { ...unasked, ...actionsAt('post-login', ACTIONS) },
     });
   });
   after(() => server.stop());
@@ -57,13 +29,7 @@ describe('second factors that an action names', () => {
   const claims = async (agent: Agent, done: Answer) => {
     const { code } = responseOf(done);
     expect(code, done.text).to.be.a('string');
-    const got = await token(agent, {
-      grant_type: 'authorization_code',
-      client_id: 'web',
-      client_secret: 'web-secret',
-      code,
-      redirect_uri: WEB_CALLBACK,
-    });
+    const got = await redeem(agent, code);
     return payload(got.json().id_token);
   };
 

@@ -11,16 +11,16 @@ import { createAgent, readForm } from '../support/agent.ts';
 import { authorize, follow, payload, responseOf, submitLogin, token, webRequest } from '../support/flows.ts';
 import { nextMessageTo } from '../support/inbox.ts';
 import type { TestServer } from '../support/server.ts';
-import { bindActions, eventsOf, printed } from './support.ts';
+import { actionsAt } from '../support/tenant.ts';
+import { bindActions, eventsOf, postLogin, printed } from './support.ts';
 
 const NS = 'https://example.test/';
-const action = (body: string) => `exports.onExecutePostLogin = async (event, api) => {\n${body}\n};`;
 const CLAIMS =
-  action(`console.log(event.client.client_id + ' by ' + event.transaction.protocol + ' at ' + event.connection.name);
+  postLogin(`console.log(event.client.client_id + ' by ' + event.transaction.protocol + ' at ' + event.connection.name);
   api.idToken.setCustomClaim('${NS}by', event.transaction.protocol);
   api.accessToken.setCustomClaim('${NS}by', event.transaction.protocol);
   api.user.setAppMetadata('seen', true);`);
-const DENY = action(`api.access.deny('Not from ' + event.client.client_id + '.');`);
+const DENY = postLogin(`api.access.deny('Not from ' + event.client.client_id + '.');`);
 
 describe('actions of post-login', () => {
   let server: TestServer;
@@ -29,16 +29,7 @@ describe('actions of post-login', () => {
 
   describe('for a SAML service provider', () => {
     const start = async (code: string) => {
-      const named = {
-        name: 'one',
-        code,
-        supported_triggers: [{ id: 'post-login', version: 'v3' }],
-        deployed: true,
-      };
-      server = await startSamlServer([samlClient('sp')], {
-        actions: [named],
-        triggers: { 'post-login': [{ action_name: 'one' }] },
-      });
+      server = await startSamlServer([samlClient('sp')], actionsAt('post-login', { one: code }));
     };
 
     it('run before there is an assertion', async () => {
@@ -142,7 +133,7 @@ describe('actions of post-login', () => {
     });
 
     it('deny it', async () => {
-      await bind(action(`if (event.client.client_id === 'bank') api.access.deny('Not from bank.');`));
+      await bind(postLogin(`if (event.client.client_id === 'bank') api.access.deny('Not from bank.');`));
       expect(told(await approved())).to.deep.equal([403, 'access_denied', 'Not from bank.']);
     });
   });

@@ -1,42 +1,23 @@
 // A second factor that an action asks for is given once, during the login. The actions run again, and their event has
 // it.
 import { expect } from 'chai';
-import { callsOf, codeOf, tenant } from '../factors/tenant.ts';
+import { callsOf, codeOf, unasked } from '../factors/tenant.ts';
 import { createAgent, readForm } from '../support/agent.ts';
-import {
-  authorize,
-  follow,
-  logIn,
-  payload,
-  responseOf,
-  token,
-  USER,
-  WEB_CALLBACK,
-  webRequest,
-} from '../support/flows.ts';
+import { authorize, follow, logIn, payload, redeem, responseOf, USER, webRequest } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
+import { actionsAt } from '../support/tenant.ts';
+import { postLogin } from './support.ts';
 
-const clients = tenant.clients.map((client) =>
-  client.client_id === 'web' ? { ...client, client_metadata: { mfa_policy: 'never' } } : client,
-);
-const CODE = `exports.onExecutePostLogin = async (event, api) => {
+const CODE = postLogin(`
   const methods = event.authentication.methods.map(({ name, type }) => (type ? name + ' ' + type : name));
   if (event.client.client_id === 'web') api.multifactor.enable('any');
-  api.idToken.setCustomClaim('https://example.test/methods', methods);
-};`;
+  api.idToken.setCustomClaim('https://example.test/methods', methods);`);
 
 describe('a second factor that an action asks for', () => {
   let server: TestServer;
   before(async () => {
     server = await startServer({
-      tenant: {
-        ...tenant,
-        clients,
-        actions: [
-          { name: 'Second factor', code: CODE, deployed: true, supported_triggers: [{ id: 'post-login' }] },
-        ],
-        triggers: { 'post-login': [{ action_name: 'Second factor' }] },
-      },
+      tenant: { ...unasked, ...actionsAt('post-login', { 'Second factor': CODE }) },
     });
   });
   after(() => server.stop());
@@ -58,15 +39,7 @@ describe('a second factor that an action asks for', () => {
     const done = await follow(agent, again, server.url);
     const { code } = responseOf(done);
     expect(code, done.text).to.be.a('string');
-    const tokens = (
-      await token(agent, {
-        grant_type: 'authorization_code',
-        client_id: 'web',
-        client_secret: 'web-secret',
-        code,
-        redirect_uri: WEB_CALLBACK,
-      })
-    ).json();
+    const tokens = (await redeem(agent, code)).json();
     expect(payload(tokens.id_token)['https://example.test/methods']).to.deep.equal(['pwd', 'mfa otp']);
     const silent = await authorize(agent, webRequest({ prompt: 'none' }));
     expect(responseOf(silent)).to.have.property('code');

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { startManaged } from '../management/support.ts';
 import { createAgent } from '../support/agent.ts';
-import { API, payload, tenant, token, USER } from '../support/flows.ts';
+import { API, PASSWORD_REQUEST, payload, tenant, token } from '../support/flows.ts';
 import type { TestServer } from '../support/server.ts';
 import { actionFailures, managed } from './support.ts';
 
@@ -115,11 +115,7 @@ describe('npm packages of actions', () => {
     const of = await start();
     const log = async () => {
       const answer = await token(createAgent(of), {
-        grant_type: 'password',
-        client_id: 'web',
-        client_secret: 'web-secret',
-        username: USER.email,
-        password: USER.password,
+        ...PASSWORD_REQUEST,
         audience: API,
       });
       return answer.status === 200 ? payload(answer.json().access_token)[CLAIM] : answer.status;

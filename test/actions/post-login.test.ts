@@ -8,6 +8,7 @@ import {
   tenant as base,
   follow,
   logIn,
+  PASSWORD_REQUEST,
   payload,
   pkce,
   responseOf,
@@ -19,7 +20,7 @@ import {
 } from '../support/flows.ts';
 import { PROTOCOL_CLAIMS } from '../support/protocol-claims.ts';
 import type { TestServer } from '../support/server.ts';
-import { actionFailures, bindActions, managed } from './support.ts';
+import { actionFailures, bindActions, managed, postLogin } from './support.ts';
 
 const NS = 'https://example.test/';
 const TRIGGER = 'post-login';
@@ -33,20 +34,10 @@ describe('actions of post-login', () => {
   afterEach(() => server.stop());
 
   const bind = (...bodies: string[]) =>
-    bindActions(
-      server,
-      TRIGGER,
-      ...bodies.map((body) => ({
-        code: `exports.onExecutePostLogin = async (event, api) => {\n${body}\n};`,
-      })),
-    );
+    bindActions(server, TRIGGER, ...bodies.map((body) => ({ code: postLogin(body) })));
   const password = async () => {
     const answer = await token(createAgent(server), {
-      grant_type: 'password',
-      client_id: 'web',
-      client_secret: 'web-secret',
-      username: USER.email,
-      password: USER.password,
+      ...PASSWORD_REQUEST,
       scope: 'openid offline_access',
       audience: API,
     });

@@ -11,11 +11,10 @@ import {
   follow,
   logIn,
   payload,
+  redeem,
   responseOf,
   submitLogin,
-  token,
   USER,
-  WEB_CALLBACK,
   webRequest,
 } from '../support/flows.ts';
 import type { TestServer } from '../support/server.ts';
@@ -70,13 +69,7 @@ describe('accounts that are linked while a login waits', () => {
   const idToken = async (agent: Agent, done: Answer) => {
     const { code } = responseOf(done);
     expect(code, done.location + done.text).to.be.a('string');
-    const answer = await token(agent, {
-      grant_type: 'authorization_code',
-      client_id: 'web',
-      client_secret: 'web-secret',
-      code,
-      redirect_uri: WEB_CALLBACK,
-    });
+    const answer = await redeem(agent, code);
     expect(answer.status, answer.text).to.equal(200);
     return payload(answer.json().id_token);
   };

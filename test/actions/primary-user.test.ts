@@ -4,26 +4,14 @@ import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import { startManaged } from '../management/support.ts';
 import { createAgent } from '../support/agent.ts';
-import {
-  authorize,
-  tenant as base,
-  logIn,
-  payload,
-  responseOf,
-  token,
-  USER,
-  WEB_CALLBACK,
-  webRequest,
-} from '../support/flows.ts';
+import { authorize, logIn, payload, redeem, responseOf, token, USER, webRequest } from '../support/flows.ts';
 import type { TestServer } from '../support/server.ts';
+import { tenantWith } from '../support/tenant.ts';
 import { bindActions, managed } from './support.ts';
 
 const NS = 'https://example.test/';
 const OTHER = { email: 'staff@example.test', password: USER.password };
 const REALM = 'http://auth0.com/oauth/grant-type/password-realm';
-const clients = base.clients.map((client) =>
-  client.client_id === 'web' ? { ...client, grant_types: [...client.grant_types, REALM] } : client,
-);
 const users = [
   { ...USER, connection: 'users', email_verified: true },
   { ...OTHER, username: 'staff1', connection: 'staff', email_verified: true },
@@ -38,7 +26,9 @@ describe('an action that sets the primary user', () => {
   const ids: Record<string, string> = {};
 
   beforeEach(async () => {
-    server = await startManaged({ ...base, clients, users });
+    server = await startManaged(
+      tenantWith({ change: { web: (client) => ({ grant_types: [...client.grant_types, REALM] }) }, users }),
+    );
     for (const { email } of users) {
       const { body } = await managed(server, 'GET', `/users-by-email?email=${encodeURIComponent(email)}`);
       ids[email] = body[0].user_id;
@@ -81,13 +71,7 @@ describe('an action that sets the primary user', () => {
   });
 
   const idToken = async (agent: ReturnType<typeof createAgent>, code: string | undefined) => {
-    const answer = await token(agent, {
-      grant_type: 'authorization_code',
-      client_id: 'web',
-      client_secret: 'web-secret',
-      code,
-      redirect_uri: WEB_CALLBACK,
-    });
+    const answer = await redeem(agent, code);
     expect(answer.status, answer.text).to.equal(200);
     return payload(answer.json().id_token);
   };

@@ -3,7 +3,7 @@
 import { expect } from 'chai';
 import { startManaged } from '../management/support.ts';
 import { createAgent } from '../support/agent.ts';
-import { API, payload, tenant, USER } from '../support/flows.ts';
+import { API, PASSWORD_REQUEST, payload, tenant } from '../support/flows.ts';
 import type { TestServer } from '../support/server.ts';
 import { bindActions, managed } from './support.ts';
 
@@ -131,11 +131,7 @@ describe('what is published of actions', () => {
     api.accessToken.setCustomClaim('${CLAIM}', told);
   };`;
   const login = {
-    grant_type: 'password',
-    client_id: 'web',
-    client_secret: 'web-secret',
-    username: USER.email,
-    password: USER.password,
+    ...PASSWORD_REQUEST,
     scope: 'openid',
   };
 

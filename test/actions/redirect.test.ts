@@ -9,11 +9,12 @@ import {
   tenant as base,
   follow,
   logIn,
+  PASSWORD_REQUEST,
   payload,
+  redeem,
   responseOf,
   token,
   USER,
-  WEB_CALLBACK,
   webRequest,
 } from '../support/flows.ts';
 import type { TestServer } from '../support/server.ts';
@@ -88,13 +89,7 @@ describe('an action that redirects the user', () => {
   const idToken = async (agent: Agent, done: Answer) => {
     const { code } = responseOf(done);
     expect(code, done.location + done.text).to.be.a('string');
-    const got = await token(agent, {
-      grant_type: 'authorization_code',
-      client_id: 'web',
-      client_secret: 'web-secret',
-      code,
-      redirect_uri: WEB_CALLBACK,
-    });
+    const got = await redeem(agent, code);
     return payload(got.json().id_token);
   };
 
@@ -238,11 +233,7 @@ describe('an action that redirects the user', () => {
 
   it('ends a request without a browser', async () => {
     const answer = await token(createAgent(server), {
-      grant_type: 'password',
-      client_id: 'web',
-      client_secret: 'web-secret',
-      username: USER.email,
-      password: USER.password,
+      ...PASSWORD_REQUEST,
       scope: 'openid',
     });
     expect(answer.status).to.equal(403);

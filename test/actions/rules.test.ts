@@ -9,14 +9,15 @@ import {
   tenant as base,
   follow,
   logIn,
+  PASSWORD_REQUEST,
   payload,
   pkce,
+  redeem,
   responseOf,
   spaRequest,
   spaTokens,
   token,
   USER,
-  WEB_CALLBACK,
   webRequest,
 } from '../support/flows.ts';
 import { PROTOCOL_CLAIMS } from '../support/protocol-claims.ts';
@@ -46,11 +47,7 @@ describe('rules', () => {
   const rule = (body: string) => `function (user, context, callback) {\n${body}\n}`;
   const password = async () => {
     const answer = await token(createAgent(server), {
-      grant_type: 'password',
-      client_id: 'web',
-      client_secret: 'web-secret',
-      username: USER.email,
-      password: USER.password,
+      ...PASSWORD_REQUEST,
       scope: 'openid offline_access',
       audience: API,
     });
@@ -280,13 +277,7 @@ describe('rules', () => {
     );
     const { code } = responseOf(back);
     expect(code, back.location + back.text).to.be.a('string');
-    const tokens = await token(agent, {
-      grant_type: 'authorization_code',
-      client_id: 'web',
-      client_secret: 'web-secret',
-      code,
-      redirect_uri: WEB_CALLBACK,
-    });
+    const tokens = await redeem(agent, code);
     expect(payload(tokens.json().id_token)).to.include({
       [`${NS}first`]: 'redirect-callback',
       [`${NS}terms`]: 'accepted',
@@ -304,11 +295,7 @@ describe('rules', () => {
   it('set the scopes of the access token', async () => {
     await make(rule(`context.accessToken.scope = ['openid', 'read:things']; callback(null, user, context);`));
     const answer = await token(createAgent(server), {
-      grant_type: 'password',
-      client_id: 'web',
-      client_secret: 'web-secret',
-      username: USER.email,
-      password: USER.password,
+      ...PASSWORD_REQUEST,
       scope: 'openid email write:things',
       audience: API,
     });

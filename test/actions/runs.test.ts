@@ -2,7 +2,16 @@
 import { expect } from 'chai';
 import { managementToken, startManaged } from '../management/support.ts';
 import { createAgent } from '../support/agent.ts';
-import { API, logIn, pkce, responseOf, spaRequest, tenant, token, USER } from '../support/flows.ts';
+import {
+  API,
+  logIn,
+  PASSWORD_REQUEST,
+  pkce,
+  responseOf,
+  spaRequest,
+  tenant,
+  token,
+} from '../support/flows.ts';
 import type { TestServer } from '../support/server.ts';
 import { bindActions, managed } from './support.ts';
 
@@ -173,11 +182,7 @@ describe('runs of actions', () => {
       'code',
     );
     const denied = await token(createAgent(server), {
-      grant_type: 'password',
-      client_id: 'web',
-      client_secret: 'web-secret',
-      username: USER.email,
-      password: USER.password,
+      ...PASSWORD_REQUEST,
       scope: 'openid',
     });
     expect(denied.status).to.equal(403);

@@ -15,6 +15,8 @@ import { createAgent } from '../support/agent.ts';
 import { follow, submitLogin, USER } from '../support/flows.ts';
 import type { TestServer } from '../support/server.ts';
 import { keptBy } from '../support/store.ts';
+import { actionsAt } from '../support/tenant.ts';
+import { postLogin } from './support.ts';
 
 const BY_ID = {
   mappings: { user_id: 'id', email: 'mail' },
@@ -69,15 +71,7 @@ describe('actions of post-login and SAML', () => {
   const start = async (body: string, clients: object[] = []) => {
     server = await startSamlServer([samlClient('plain', BY_ID), ...(clients as { client_id: string }[])], {
       users: [{ ...USER, email_verified: true }],
-      actions: [
-        {
-          name: 'SAML',
-          code: `exports.onExecutePostLogin = async (event, api) => {\n${body}\n};`,
-          deployed: true,
-          supported_triggers: [{ id: 'post-login' }],
-        },
-      ],
-      triggers: { 'post-login': [{ action_name: 'SAML' }] },
+      ...actionsAt('post-login', { SAML: postLogin(body) }),
     });
   };
   afterEach(() => server.stop());
@@ -180,15 +174,7 @@ describe('actions of post-login and SAML', () => {
     const unsigned = samlClient('plain', { ...BY_ID, signResponse: true, signAssertion: false });
     server = await startSamlServer([unsigned], {
       users: [{ ...USER, email_verified: true }],
-      actions: [
-        {
-          name: 'SAML',
-          code: 'exports.onExecutePostLogin = async (event, api) => api.samlResponse.setSignResponse(false);',
-          deployed: true,
-          supported_triggers: [{ id: 'post-login' }],
-        },
-      ],
-      triggers: { 'post-login': [{ action_name: 'SAML' }] },
+      ...actionsAt('post-login', { SAML: postLogin('api.samlResponse.setSignResponse(false);') }),
     });
     expect((await sign()).posted.xml).to.contain('<ds:SignatureValue>');
   });

@@ -9,6 +9,7 @@ import {
   tenant as base,
   follow,
   logIn,
+  PASSWORD_REQUEST,
   payload,
   pkce,
   responseOf,
@@ -21,7 +22,7 @@ import {
 import { signingKey, startOpenIdProvider } from '../support/openid-provider.ts';
 import type { TestServer } from '../support/server.ts';
 import { logInUpstream } from '../support/upstream-login.ts';
-import { actionFailures, bindActions, managed } from './support.ts';
+import { actionFailures, bindActions, managed, postLogin } from './support.ts';
 
 const NS = 'https://example.test/';
 const HOUR = 3_600_000;
@@ -37,13 +38,7 @@ describe('actions of post-login and the session', () => {
   afterEach(() => server.stop());
 
   const bind = (...bodies: string[]) =>
-    bindActions(
-      server,
-      'post-login',
-      ...bodies.map((body) => ({
-        code: `exports.onExecutePostLogin = async (event, api) => {\n${body}\n};`,
-      })),
-    );
+    bindActions(server, 'post-login', ...bodies.map((body) => ({ code: postLogin(body) })));
   const offline = (over: Record<string, string> = {}) =>
     spaTokens(agent, server, { scope: 'openid offline_access read:things', audience: API, ...over });
   const refresh = async (refresh_token: string, client_id = 'spa') => {
@@ -129,11 +124,7 @@ describe('actions of post-login and the session', () => {
   it('cannot add scopes of the Management API', async () => {
     await bind(`api.accessToken.addScope('read:users');`);
     const answer = await token(agent, {
-      grant_type: 'password',
-      client_id: 'web',
-      client_secret: 'web-secret',
-      username: USER.email,
-      password: USER.password,
+      ...PASSWORD_REQUEST,
       scope: 'openid read:current_user',
       audience: `${server.issuer}api/v2/`,
     });

@@ -13,6 +13,11 @@ export interface TestAction {
   on_error?: 'continue';
 }
 
+/** Returns the code of an action of post-login. */
+export function postLogin(body: string): string {
+  return `exports.onExecutePostLogin = async (event, api) => {\n${body}\n};`;
+}
+
 /** Calls the Management API. */
 export async function managed(server: TestServer, method: string, path: string, body?: object) {
   const answer = await fetch(`${server.url}/api/v2${path}`, {

@@ -5,7 +5,7 @@ import { tenant as base } from '../factors/tenant.ts';
 import { startManaged } from '../management/support.ts';
 import { createAgent } from '../support/agent.ts';
 import { addAdministrators, addressOf } from '../support/console.ts';
-import { API, payload, USER } from '../support/flows.ts';
+import { API, PASSWORD_REQUEST, payload, USER } from '../support/flows.ts';
 import { nextMessageTo } from '../support/inbox.ts';
 import type { TestServer } from '../support/server.ts';
 import { actionFailures, bindActions, eventsOf, managed, printed } from './support.ts';
@@ -347,11 +347,7 @@ describe('actions of custom-token-exchange', () => {
     // Logins with passwords are counted separately.
     const login = await createAgent(server).request('/oauth/token', {
       json: {
-        grant_type: 'password',
-        client_id: 'web',
-        client_secret: 'web-secret',
-        username: USER.email,
-        password: USER.password,
+        ...PASSWORD_REQUEST,
       },
     });
     expect(login.status, login.text).to.equal(200);

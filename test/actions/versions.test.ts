@@ -4,6 +4,7 @@ import { startManaged } from '../management/support.ts';
 import { createAgent } from '../support/agent.ts';
 import { API, payload, tenant, token } from '../support/flows.ts';
 import type { TestServer } from '../support/server.ts';
+import { actionsAt } from '../support/tenant.ts';
 import { bindActions, managed } from './support.ts';
 
 const CLAIM = 'https://example.test/version';
@@ -123,8 +124,7 @@ describe('versions of actions', () => {
   it('begin with the deployment of a tenant file', async () => {
     server = await startManaged({
       ...tenant,
-      actions: [{ name: 'Filed', code: code('file'), deployed: true, supported_triggers: [{ id: TRIGGER }] }],
-      triggers: { [TRIGGER]: [{ action_name: 'Filed' }] },
+      ...actionsAt(TRIGGER, { Filed: code('file') }),
     });
     expect(await runs()).to.equal('file');
     const { actions } = (await managed(server, 'GET', '/actions/actions')).body;

@@ -15,6 +15,7 @@ import {
 } from '../support/flows.ts';
 import { optionsFor } from '../support/oauth2-provider.ts';
 import { startServer, type TestServer } from '../support/server.ts';
+import { tenantWith } from '../support/tenant.ts';
 
 const CORP = 'https://corp.example.test/sso';
 const LAB = 'https://lab.example.test/sso';
@@ -40,18 +41,15 @@ describe('the identifier-first login page', () => {
       ...over,
     });
     server = await startServer({
-      tenant: {
-        ...tenant,
-        clients: [
-          ...tenant.clients,
-          application('elsewhere'),
-          application('members', { organization_usage: 'allow' }),
-          application('foreign', { is_first_party: false }),
-        ],
-        databases: tenant.databases.map((one) => ({
-          ...one,
-          enabled_clients: [...one.enabled_clients, 'members'],
-        })),
+      tenant: tenantWith({
+        add: {
+          clients: [
+            application('elsewhere'),
+            application('members', { organization_usage: 'allow' }),
+            application('foreign', { is_first_party: false }),
+          ],
+        },
+        enable: ['members'],
         connections: [
           saml('corp', ['web', 'elsewhere'], CORP, { domain_aliases: ['Corp.example'] }),
           saml('lab', ['web', 'elsewhere', 'members'], LAB, {
@@ -85,7 +83,7 @@ describe('the identifier-first login page', () => {
             connections: [{ name: 'users' }, { name: 'plain' }],
           },
         ],
-      },
+      }),
     });
   });
   after(() => server?.stop());

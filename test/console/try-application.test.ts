@@ -2,8 +2,9 @@
 import { expect } from 'chai';
 import { type Answer, readForm } from '../support/agent.ts';
 import { type ConsoleAgent, openConsole, startConsole } from '../support/console.ts';
-import { API, follow, pkce, submitLogin, tenant, USER } from '../support/flows.ts';
+import { API, follow, pkce, submitLogin, USER } from '../support/flows.ts';
 import type { TestServer } from '../support/server.ts';
+import { tenantWith } from '../support/tenant.ts';
 import { sendForm } from './forms.ts';
 
 const machine = {
@@ -13,35 +14,32 @@ const machine = {
   client_secret: 'the-secret-of-the-machine',
   grant_types: ['client_credentials'],
 };
-const tried = {
-  ...tenant,
-  clients: [
-    ...tenant.clients,
-    machine,
-    {
-      client_id: 'basic',
-      name: 'Basic',
-      app_type: 'regular_web',
-      client_secret: 'the-secret-of-basic-clients',
-      token_endpoint_auth_method: 'client_secret_basic',
-      callbacks: ['https://basic.example.test/in'],
-    },
-    {
-      client_id: 'third-party-spa',
-      name: 'Far Party',
-      is_first_party: false,
-      app_type: 'spa',
-      token_endpoint_auth_method: 'none',
-      callbacks: ['https://third.example.test/in'],
-      grant_types: ['authorization_code'],
-    },
-  ],
-  databases: tenant.databases.map((database) => ({
-    ...database,
-    enabled_clients: [...database.enabled_clients, 'basic', 'third-party-spa'],
-  })),
-  clientGrants: [...tenant.clientGrants, { client_id: 'nightly', audience: API, scope: ['read:things'] }],
-};
+const tried = tenantWith({
+  add: {
+    clients: [
+      machine,
+      {
+        client_id: 'basic',
+        name: 'Basic',
+        app_type: 'regular_web',
+        client_secret: 'the-secret-of-basic-clients',
+        token_endpoint_auth_method: 'client_secret_basic',
+        callbacks: ['https://basic.example.test/in'],
+      },
+      {
+        client_id: 'third-party-spa',
+        name: 'Far Party',
+        is_first_party: false,
+        app_type: 'spa',
+        token_endpoint_auth_method: 'none',
+        callbacks: ['https://third.example.test/in'],
+        grant_types: ['authorization_code'],
+      },
+    ],
+    clientGrants: [{ client_id: 'nightly', audience: API, scope: ['read:things'] }],
+  },
+  enable: ['basic', 'third-party-spa'],
+});
 
 describe('trying an application', () => {
   let server: TestServer;

@@ -10,6 +10,7 @@ import { type Agent, createAgent } from '../support/agent.ts';
 import { API, follow, payload, tenant, token, USER } from '../support/flows.ts';
 import { runServer, runToEnd, type ServerProcess } from '../support/process.ts';
 import { SCRATCH } from '../support/scratch-directory.ts';
+import { actionsAt } from '../support/tenant.ts';
 
 const ACTION = `exports.onExecuteCredentialsExchange = async (event, api) => {
   api.accessToken.setCustomClaim('https://example.test/client', event.client.name);
@@ -28,19 +29,12 @@ describe('the standalone directory', () => {
     made = await standalone(folder);
     cwd = join(folder, 'work');
     mkdirSync(join(cwd, 'config'), { recursive: true });
-    const action = {
-      name: 'Claim',
-      code: ACTION,
-      supported_triggers: [{ id: 'credentials-exchange' }],
-      deployed: true,
-    };
     const [users, ...others] = tenant.databases;
     const file = {
       ...tenant,
       databases: [{ ...users, enabled_clients: ['sp'] }, ...others],
       clients: [...tenant.clients, samlClient('sp')],
-      actions: [action],
-      triggers: { 'credentials-exchange': [{ action_name: 'Claim' }] },
+      ...actionsAt('credentials-exchange', { Claim: ACTION }),
     };
     // YAML includes JSON.
     writeFileSync(join(cwd, 'config/tenant.yaml'), JSON.stringify(file));

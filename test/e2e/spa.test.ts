@@ -9,8 +9,9 @@ import type { BrowserContext, Page } from 'playwright-core';
 import { membershipId } from '../../src/records/organizations.ts';
 import { hashSecret } from '../../src/runtime/secrets.ts';
 import { launchBrowser, type TestBrowser } from '../support/browser.ts';
-import { API, payload, tenant, USER } from '../support/flows.ts';
+import { API, payload, USER } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
+import { tenantWith } from '../support/tenant.ts';
 
 const require = createRequire(import.meta.url);
 const SDK = readFileSync(
@@ -42,51 +43,47 @@ describe('@auth0/auth0-spa-js in a browser', () => {
   before(async () => {
     application = await startApplication();
     server = await startServer({
-      tenant: {
-        ...tenant,
-        resourceServers: [
-          ...tenant.resourceServers,
-          {
-            name: 'Other',
-            identifier: 'urn:other',
-            scopes: [{ value: 'read' }],
-            allow_offline_access: true,
-          },
-          ...['urn:open', 'urn:open-too'].map((identifier) => ({
-            name: identifier,
-            identifier,
-            scopes: [{ value: 'read:cart' }],
-            allow_anonymous_access: true,
-            subject_type_authorization: { anonymous_user: { policy: 'require_client_grant' } },
-          })),
-        ],
-        clientGrants: [
-          ...tenant.clientGrants,
-          ...['urn:open', 'urn:open-too'].map((audience) => ({
-            client_id: 'spa',
-            audience,
-            subject_type: 'anonymous_user',
-            scope: ['read:cart'],
-          })),
-        ],
+      tenant: tenantWith({
+        change: {
+          spa: (client) => ({
+            organization_usage: 'allow',
+            anonymous_sessions: { active: true },
+            refresh_token: {
+              ...client.refresh_token,
+              policies: [{ audience: 'urn:other', scope: ['read'] }],
+            },
+            callbacks: [application.origin],
+            web_origins: [application.origin],
+            allowed_logout_urls: [application.origin],
+          }),
+        },
+        add: {
+          resourceServers: [
+            {
+              name: 'Other',
+              identifier: 'urn:other',
+              scopes: [{ value: 'read' }],
+              allow_offline_access: true,
+            },
+            ...['urn:open', 'urn:open-too'].map((identifier) => ({
+              name: identifier,
+              identifier,
+              scopes: [{ value: 'read:cart' }],
+              allow_anonymous_access: true,
+              subject_type_authorization: { anonymous_user: { policy: 'require_client_grant' } },
+            })),
+          ],
+          clientGrants: [
+            ...['urn:open', 'urn:open-too'].map((audience) => ({
+              client_id: 'spa',
+              audience,
+              subject_type: 'anonymous_user',
+              scope: ['read:cart'],
+            })),
+          ],
+        },
         organizations: [{ id: 'org_acme', name: 'acme', connections: [{ name: 'users' }] }],
-        clients: tenant.clients.map((client) =>
-          client.client_id === 'spa'
-            ? {
-                ...client,
-                organization_usage: 'allow',
-                anonymous_sessions: { active: true },
-                refresh_token: {
-                  ...client.refresh_token,
-                  policies: [{ audience: 'urn:other', scope: ['read'] }],
-                },
-                callbacks: [application.origin],
-                web_origins: [application.origin],
-                allowed_logout_urls: [application.origin],
-              }
-            : client,
-        ),
-      },
+      }),
     });
     browser = await launchBrowser(server.ca);
   });

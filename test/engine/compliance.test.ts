@@ -10,8 +10,9 @@ import { type Agent, type Answer, createAgent, readForm } from '../support/agent
 import { clientCertificate } from '../support/client-certificate.ts';
 import { clientKey } from '../support/client-key.ts';
 import { createProver, type Prover } from '../support/dpop.ts';
-import { authorize, follow, payload, pkce, responseOf, submitLogin, tenant, USER } from '../support/flows.ts';
+import { authorize, follow, payload, pkce, responseOf, submitLogin, USER } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
+import { tenantWith } from '../support/tenant.ts';
 
 const CIBA_GRANT = 'urn:openid:params:grant-type:ciba';
 const CALLBACK = 'https://bank.example.test/callback';
@@ -165,13 +166,9 @@ describe('an application with a compliance_level', () => {
       }),
     }));
     server = await startServer({
-      tenant: {
-        ...tenant,
-        clients: [...tenant.clients, ...clients],
-        databases: tenant.databases.map((one) => ({
-          ...one,
-          enabled_clients: [...one.enabled_clients, ...clients.map(({ client_id }) => client_id)],
-        })),
+      tenant: tenantWith({
+        add: { clients: [...clients] },
+        enable: [...clients.map(({ client_id }) => client_id)],
         resourceServers: [
           {
             name: 'Signed',
@@ -187,7 +184,7 @@ describe('an application with a compliance_level', () => {
           ...[SIGNED_API, RS256_API].map((audience) => ({ client_id, audience, scope: [] })),
           { client_id, audience: 'https://tenant.example.test/api/v2/', scope: ['read:clients'] },
         ]),
-      },
+      }),
     });
     agent = createAgent(server);
   });

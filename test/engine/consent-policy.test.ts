@@ -11,67 +11,63 @@ import {
   logIn,
   payload,
   responseOf,
-  tenant,
   token,
   USER,
   WEB_CALLBACK,
   webRequest,
 } from '../support/flows.ts';
 import type { TestServer } from '../support/server.ts';
+import { tenantWith } from '../support/tenant.ts';
 
 const ASKING = 'https://transfers.example.test/';
 const secret = { client_id: 'bank-app', client_secret: 'bank-secret' };
-const asking = {
-  ...tenant,
-  clients: [
-    ...tenant.clients,
-    {
-      ...secret,
-      name: 'Bank app',
-      callbacks: [WEB_CALLBACK],
-      grant_types: [
-        'authorization_code',
-        'refresh_token',
-        'implicit',
-        'password',
-        'client_credentials',
-        'urn:ietf:params:oauth:grant-type:token-exchange',
-      ],
-      refresh_token: { policies: [{ audience: ASKING, scope: ['make:transfers'] }] },
-    },
-    {
-      client_id: 'partner',
-      client_secret: 'partner-secret',
-      name: 'Partner',
-      is_first_party: false,
-      callbacks: [WEB_CALLBACK],
-      grant_types: ['authorization_code'],
-    },
-    {
-      client_id: 'tv',
-      name: 'TV',
-      app_type: 'native',
-      token_endpoint_auth_method: 'none',
-      grant_types: [DEVICE_GRANT],
-    },
-  ],
-  databases: tenant.databases.map((one) => ({
-    ...one,
-    enabled_clients: [...one.enabled_clients, 'bank-app', 'partner', 'tv'],
-  })),
-  resourceServers: [
-    ...tenant.resourceServers,
-    {
-      name: 'Transfers',
-      identifier: ASKING,
-      scopes: [{ value: 'make:transfers', description: 'Make transfers' }],
-      allow_offline_access: true,
-      authorization_details: [{ type: 'payment' }],
-      consent_policy: 'transactional-authorization-with-mfa',
-    },
-  ],
+const asking = tenantWith({
+  add: {
+    clients: [
+      {
+        ...secret,
+        name: 'Bank app',
+        callbacks: [WEB_CALLBACK],
+        grant_types: [
+          'authorization_code',
+          'refresh_token',
+          'implicit',
+          'password',
+          'client_credentials',
+          'urn:ietf:params:oauth:grant-type:token-exchange',
+        ],
+        refresh_token: { policies: [{ audience: ASKING, scope: ['make:transfers'] }] },
+      },
+      {
+        client_id: 'partner',
+        client_secret: 'partner-secret',
+        name: 'Partner',
+        is_first_party: false,
+        callbacks: [WEB_CALLBACK],
+        grant_types: ['authorization_code'],
+      },
+      {
+        client_id: 'tv',
+        name: 'TV',
+        app_type: 'native',
+        token_endpoint_auth_method: 'none',
+        grant_types: [DEVICE_GRANT],
+      },
+    ],
+    resourceServers: [
+      {
+        name: 'Transfers',
+        identifier: ASKING,
+        scopes: [{ value: 'make:transfers', description: 'Make transfers' }],
+        allow_offline_access: true,
+        authorization_details: [{ type: 'payment' }],
+        consent_policy: 'transactional-authorization-with-mfa',
+      },
+    ],
+  },
+  enable: ['bank-app', 'partner', 'tv'],
   clientGrants: [{ client_id: 'bank-app', audience: ASKING, scope: ['make:transfers'] }],
-};
+});
 
 describe('an API with a consent_policy', () => {
   let server: TestServer;

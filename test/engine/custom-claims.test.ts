@@ -4,9 +4,10 @@ import { expect } from 'chai';
 import { readTenant, type TenantFault } from '../../src/tenant/load.ts';
 import { managementToken, startManaged } from '../management/support.ts';
 import { createAgent } from '../support/agent.ts';
-import { API, tenant as base, payload, token, USER } from '../support/flows.ts';
+import { API, PASSWORD_REQUEST, payload, token, USER } from '../support/flows.ts';
 import { PROTOCOL_CLAIMS } from '../support/protocol-claims.ts';
 import type { TestServer } from '../support/server.ts';
+import { tenantWith } from '../support/tenant.ts';
 
 const NS = 'https://example.test/';
 
@@ -25,11 +26,8 @@ const DECLARED = [
   { claim: 'email', value: 'user.email', to: ['access_token'] },
 ];
 
-const tenant = {
-  ...base,
-  clients: base.clients.map((client) =>
-    client.client_id === 'm2m' ? { ...client, client_metadata: { tier: 'gold' } } : client,
-  ),
+const tenant = tenantWith({
+  change: { m2m: { client_metadata: { tier: 'gold' } } },
   users: [
     {
       ...USER,
@@ -39,7 +37,7 @@ const tenant = {
     },
   ],
   customClaims: DECLARED,
-};
+});
 
 describe('declared claims', () => {
   let server: TestServer;
@@ -52,11 +50,7 @@ describe('declared claims', () => {
     (await (await token(createAgent(server), params)).json()) as Record<string, string>;
   const logIn = (audience?: string) =>
     ask({
-      grant_type: 'password',
-      client_id: 'web',
-      client_secret: 'web-secret',
-      username: USER.email,
-      password: USER.password,
+      ...PASSWORD_REQUEST,
       scope: 'openid email offline_access',
       ...(audience === undefined ? {} : { audience }),
     });

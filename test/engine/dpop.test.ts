@@ -15,62 +15,59 @@ import {
   responseOf,
   SPA_CALLBACK,
   spaRequest,
-  tenant,
   USER,
   WEB_CALLBACK,
   webRequest,
 } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
+import { tenantWith } from '../support/tenant.ts';
 
 const BOUND_API = 'bound-api';
 const BOUND_FOR_PUBLIC = 'bound-for-public';
 
-const bound = {
-  ...tenant,
-  clients: [
-    ...tenant.clients.map((client) =>
-      client.client_id === 'web'
-        ? { ...client, grant_types: [...client.grant_types, 'http://auth0.com/oauth/grant-type/mfa-otp'] }
-        : client,
-    ),
-    {
-      client_id: 'bound',
-      name: 'Tokens are bound, always',
-      app_type: 'regular_web',
-      client_secret: 'bound-secret',
-      callbacks: ['https://bound.example.test/callback'],
-      grant_types: ['authorization_code', 'implicit', 'refresh_token', 'password', 'client_credentials'],
-      require_proof_of_possession: true,
-    },
-  ],
-  databases: tenant.databases.map((one) => ({ ...one, enabled_clients: [...one.enabled_clients, 'bound'] })),
-  resourceServers: [
-    ...tenant.resourceServers,
-    {
-      name: 'Bound API',
-      identifier: BOUND_API,
-      scopes: [{ value: 'read' }],
-      allow_offline_access: true,
-      proof_of_possession: { mechanism: 'dpop', required: true },
-    },
-    {
-      name: 'Bound API for public applications',
-      identifier: BOUND_FOR_PUBLIC,
-      scopes: [{ value: 'read' }],
-      proof_of_possession: { mechanism: 'dpop', required: true, required_for: 'public_clients' },
-    },
-  ],
+const bound = tenantWith({
+  change: {
+    web: (client) => ({ grant_types: [...client.grant_types, 'http://auth0.com/oauth/grant-type/mfa-otp'] }),
+  },
+  add: {
+    clients: [
+      {
+        client_id: 'bound',
+        name: 'Tokens are bound, always',
+        app_type: 'regular_web',
+        client_secret: 'bound-secret',
+        callbacks: ['https://bound.example.test/callback'],
+        grant_types: ['authorization_code', 'implicit', 'refresh_token', 'password', 'client_credentials'],
+        require_proof_of_possession: true,
+      },
+    ],
+    resourceServers: [
+      {
+        name: 'Bound API',
+        identifier: BOUND_API,
+        scopes: [{ value: 'read' }],
+        allow_offline_access: true,
+        proof_of_possession: { mechanism: 'dpop', required: true },
+      },
+      {
+        name: 'Bound API for public applications',
+        identifier: BOUND_FOR_PUBLIC,
+        scopes: [{ value: 'read' }],
+        proof_of_possession: { mechanism: 'dpop', required: true, required_for: 'public_clients' },
+      },
+    ],
+    clientGrants: [
+      { client_id: 'bound', audience: API, scope: ['read:things'] },
+      { client_id: 'm2m', audience: 'https://tenant.example.test/api/v2/', scope: ['read:clients'] },
+      { client_id: 'm2m', audience: BOUND_API, scope: ['read'] },
+      { client_id: 'm2m', audience: BOUND_FOR_PUBLIC, scope: ['read'] },
+    ],
+  },
+  enable: ['bound'],
   customDomains: [
     { domain: 'login.example.test', type: 'self_managed_certs', api_key: 'the-api-key-of-the-edge-of-login' },
   ],
-  clientGrants: [
-    ...tenant.clientGrants,
-    { client_id: 'bound', audience: API, scope: ['read:things'] },
-    { client_id: 'm2m', audience: 'https://tenant.example.test/api/v2/', scope: ['read:clients'] },
-    { client_id: 'm2m', audience: BOUND_API, scope: ['read'] },
-    { client_id: 'm2m', audience: BOUND_FOR_PUBLIC, scope: ['read'] },
-  ],
-};
+});
 
 const WEB = { client_id: 'web', client_secret: 'web-secret' };
 const PASSWORD = { ...WEB, grant_type: 'password', username: USER.email, password: USER.password };

@@ -3,30 +3,19 @@ import { expect } from 'chai';
 import { SignJWT } from 'jose';
 import { createAgent } from '../support/agent.ts';
 import { clientKey } from '../support/client-key.ts';
-import {
-  authorize,
-  logIn,
-  payload,
-  responseOf,
-  tenant,
-  token,
-  WEB_CALLBACK,
-  webRequest,
-} from '../support/flows.ts';
+import { authorize, logIn, payload, responseOf, token, WEB_CALLBACK, webRequest } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
+import { tenantWith } from '../support/tenant.ts';
 
 const MFA = 'http://schemas.openid.net/pape/policies/2007/06/multi-factor';
 const key = await clientKey('PS256');
-const clients = tenant.clients.map((client) =>
-  client.client_id === 'web'
-    ? { ...client, signed_request_object: { credentials: [key.credential] } }
-    : client,
-);
 
 describe('essential claims', () => {
   let server: TestServer;
   before(async () => {
-    server = await startServer({ tenant: { ...tenant, clients } });
+    server = await startServer({
+      tenant: tenantWith({ change: { web: { signed_request_object: { credentials: [key.credential] } } } }),
+    });
   });
   after(() => server.stop());
 

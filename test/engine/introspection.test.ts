@@ -5,6 +5,7 @@ import { createAgent } from '../support/agent.ts';
 import {
   API,
   logIn,
+  PASSWORD_REQUEST,
   payload,
   responseOf,
   tenant,
@@ -48,11 +49,7 @@ describe('introspection', () => {
   const tokens = async (over: Record<string, string | undefined> = {}) =>
     (
       await token(createAgent(server), {
-        grant_type: 'password',
-        client_id: 'web',
-        client_secret: 'web-secret',
-        username: USER.email,
-        password: USER.password,
+        ...PASSWORD_REQUEST,
         scope: 'openid read:things offline_access',
         audience: API,
         ...over,

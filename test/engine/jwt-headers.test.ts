@@ -20,6 +20,7 @@ import {
 import { type OpenIdProvider, startOpenIdProvider } from '../support/openid-provider.ts';
 import { rawJwt } from '../support/raw-jwt.ts';
 import { startServer, type TestServer } from '../support/server.ts';
+import { tenantWith } from '../support/tenant.ts';
 
 const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
 const jwk = publicKey.export({ format: 'jwk' });
@@ -66,8 +67,9 @@ describe('the header of a JWT', () => {
       ...more,
     });
     server = await startServer({
-      tenant: {
-        ...tenant,
+      tenant: tenantWith({
+        add: { clientGrants: [{ client_id: 'asserting', audience: API, scope: ['read:things'] }] },
+        enable: ['signing', 'hs256'],
         clients: [
           ...tenant.clients.filter(({ client_id }) => client_id !== 'hs256'),
           client('asserting', {
@@ -80,10 +82,6 @@ describe('the header of a JWT', () => {
           }),
           client('hs256', { client_secret: HS256_SECRET, jwt_configuration: { alg: 'HS256' } }),
         ],
-        databases: tenant.databases.map((one) => ({
-          ...one,
-          enabled_clients: [...one.enabled_clients, 'signing', 'hs256'],
-        })),
         connections: [
           {
             name: 'acme',
@@ -100,11 +98,7 @@ describe('the header of a JWT', () => {
             },
           },
         ],
-        clientGrants: [
-          ...tenant.clientGrants,
-          { client_id: 'asserting', audience: API, scope: ['read:things'] },
-        ],
-      },
+      }),
     });
   });
   after(async () => {

@@ -1,7 +1,7 @@
 // The API of a request: exactly one, named by its identifier as `audience` or `resource`, at every endpoint.
 import { expect } from 'chai';
 import { EXTENSIONS_PARAMETER, readExtensions } from '../../src/engine/base/request-extensions.ts';
-import { tenant as mfaTenant } from '../factors/tenant.ts';
+import { unasked } from '../factors/tenant.ts';
 import { createAgent, readForm } from '../support/agent.ts';
 import {
   API,
@@ -58,13 +58,7 @@ describe('the API of a request', () => {
   let server: TestServer;
   before(async () => {
     server = await startServer({
-      tenant: {
-        ...mfaTenant,
-        guardianPolicies: { policies: [] },
-        clients: mfaTenant.clients.map((client) =>
-          client.client_id === 'web' ? { ...client, client_metadata: { mfa_policy: 'never' } } : client,
-        ),
-      },
+      tenant: { ...unasked, guardianPolicies: { policies: [] } },
     });
   });
   after(() => server.stop());

@@ -19,6 +19,7 @@ import {
   webRequest,
 } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
+import { tenantWith } from '../support/tenant.ts';
 
 const sha256 = (text: string) => createHash('sha256').update(text).digest('base64url');
 
@@ -41,13 +42,10 @@ describe('session management', () => {
     [app, stranger] = await Promise.all([startPage(), startPage()]);
     origin = `http://localhost:${(app.address() as AddressInfo).port}`;
     server = await startServer({
-      tenant: {
-        ...tenant,
+      tenant: tenantWith({
+        change: { web: { callbacks: [WEB_CALLBACK, `${origin}/in`] } },
         tenant: { ...tenant.tenant, flags: { session_management: true } },
-        clients: tenant.clients.map((client) =>
-          client.client_id === 'web' ? { ...client, callbacks: [WEB_CALLBACK, `${origin}/in`] } : client,
-        ),
-      },
+      }),
     });
   });
   after(async () => {

@@ -13,12 +13,12 @@ import {
   payload,
   pkce,
   responseOf,
-  tenant,
   USER,
   WEB_CALLBACK,
   webRequest,
 } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
+import { tenantWith } from '../support/tenant.ts';
 
 const EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange';
 const DEVICE = 'urn:ietf:params:oauth:grant-type:device_code';
@@ -54,14 +54,7 @@ describe('the FAPI standards', () => {
       },
     ];
     server = await startServer({
-      tenant: {
-        ...tenant,
-        clients: [...tenant.clients, ...clients],
-        databases: tenant.databases.map((one) => ({
-          ...one,
-          enabled_clients: [...one.enabled_clients, 'bank', 'signing'],
-        })),
-      },
+      tenant: tenantWith({ add: { clients: [...clients] }, enable: ['bank', 'signing'] }),
     });
   });
   after(() => server.stop());

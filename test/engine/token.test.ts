@@ -6,6 +6,7 @@ import {
   API,
   header,
   logIn,
+  PASSWORD_REQUEST,
   payload,
   pkce,
   responseOf,
@@ -65,11 +66,7 @@ describe('POST /oauth/token', () => {
     });
   const password = (over: Record<string, string | undefined> = {}) =>
     token(agent(), {
-      grant_type: 'password',
-      client_id: 'web',
-      client_secret: 'web-secret',
-      username: USER.email,
-      password: USER.password,
+      ...PASSWORD_REQUEST,
       scope: 'openid profile email',
       ...over,
     });

@@ -3,6 +3,7 @@ import { createAgent } from '../support/agent.ts';
 import {
   API,
   logIn,
+  PASSWORD_REQUEST,
   payload,
   pkce,
   responseOf,
@@ -27,11 +28,7 @@ describe('/userinfo', () => {
   const webTokens = async (scope: string, audience?: string) =>
     (
       await token(agent(), {
-        grant_type: 'password',
-        client_id: 'web',
-        client_secret: 'web-secret',
-        username: USER.email,
-        password: USER.password,
+        ...PASSWORD_REQUEST,
         scope,
         audience,
       })

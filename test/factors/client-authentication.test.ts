@@ -4,6 +4,7 @@ import { createPrivateKey, generateKeyPairSync, randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { SignJWT } from 'jose';
 import { startServer, type TestServer } from '../support/server.ts';
+import { tenantWith } from '../support/tenant.ts';
 import { callsOf, MFA_GRANTS, tenant } from './tenant.ts';
 
 const keys = generateKeyPairSync('rsa', {
@@ -14,31 +15,27 @@ const keys = generateKeyPairSync('rsa', {
 const stranger = generateKeyPairSync('rsa', { modulusLength: 2048 });
 const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
 
-const withKeys = {
-  ...tenant,
-  clients: [
-    ...tenant.clients.map((client) =>
-      // A public application with the same settings.
-      client.client_id === 'spa'
-        ? { ...client, grant_types: [...client.grant_types, 'password', ...MFA_GRANTS] }
-        : client,
-    ),
-    {
-      client_id: 'key-client',
-      name: 'Private key',
-      app_type: 'regular_web',
-      callbacks: [],
-      grant_types: ['password', ...MFA_GRANTS],
-      client_authentication_methods: {
-        private_key_jwt: { credentials: [{ alg: 'RS256', pem: keys.publicKey }] },
-      },
+const withKeys = tenantWith(
+  {
+    change: { spa: (client) => ({ grant_types: [...client.grant_types, 'password', ...MFA_GRANTS] }) },
+    add: {
+      clients: [
+        {
+          client_id: 'key-client',
+          name: 'Private key',
+          app_type: 'regular_web',
+          callbacks: [],
+          grant_types: ['password', ...MFA_GRANTS],
+          client_authentication_methods: {
+            private_key_jwt: { credentials: [{ alg: 'RS256', pem: keys.publicKey }] },
+          },
+        },
+      ],
     },
-  ],
-  databases: tenant.databases.map((database) => ({
-    ...database,
-    enabled_clients: [...database.enabled_clients, 'key-client'],
-  })),
-};
+    enable: ['key-client'],
+  },
+  tenant,
+);
 
 describe('client authentication beside a bearer token', () => {
   let server: TestServer;

@@ -10,21 +10,18 @@ import { createAgent, readForm } from '../support/agent.ts';
 import { API, authorize, follow, logIn, payload, responseOf, USER, webRequest } from '../support/flows.ts';
 import { messagesTo, nextMessageTo } from '../support/inbox.ts';
 import { startServer, type TestServer } from '../support/server.ts';
-import { callsOf, codeOf, MFA_GRANTS, POLICY, tenant } from './tenant.ts';
+import { callsOf, codeOf, MFA_GRANTS, POLICY, tenant, unasked } from './tenant.ts';
 
 const SCOPES = 'enroll read:authenticators remove:authenticators';
 
 /** `web` requires no second factor, `leeway` requires one. */
-const clients = tenant.clients.map((client) =>
-  client.client_id === 'web' ? { ...client, client_metadata: { mfa_policy: 'never' } } : client,
-);
 
 describe('with the password alone', () => {
   let server: TestServer;
   let calls: ReturnType<typeof callsOf>;
   let people = 0;
   before(async () => {
-    server = await startServer({ tenant: { ...tenant, clients } });
+    server = await startServer({ tenant: unasked });
     calls = callsOf(server);
   });
   after(() => server.stop());
@@ -191,7 +188,7 @@ describe('the risk policy at the token endpoint', () => {
       tenant: {
         ...tenant,
         clients: [
-          ...clients.map((client) =>
+          ...unasked.clients.map((client) =>
             client.client_id === 'leeway' ? { ...client, is_token_endpoint_ip_header_trusted: true } : client,
           ),
           {

@@ -3,6 +3,7 @@ import { Secret, TOTP } from 'otpauth';
 import { tenant as base, OTP_GRANT, secrets } from '../connections/passwordless/tenant.ts';
 import { type Agent, type Answer, createAgent } from '../support/agent.ts';
 import { USER } from '../support/flows.ts';
+import { tenantWith } from '../support/tenant.ts';
 
 export const MFA_GRANTS = ['otp', 'oob', 'recovery-code'].map(
   (kind) => `http://auth0.com/oauth/grant-type/mfa-${kind}`,
@@ -34,6 +35,9 @@ export const tenant = {
     })),
   ],
 };
+
+/** As `tenant`, where nobody is asked for a second factor at the web application. */
+export const unasked = tenantWith({ change: { web: { client_metadata: { mfa_policy: 'never' } } } }, tenant);
 
 /** Returns the code that an authenticator app shows. */
 export function codeOf(secret: string, at = Date.now()): string {

@@ -3,8 +3,9 @@ import { expect } from 'chai';
 import { decodeJwt } from 'jose';
 import { withParameters } from '../../src/http/body.ts';
 import { createAgent } from '../support/agent.ts';
-import { authorize, tenant as base, logIn, WEB_CALLBACK, webRequest } from '../support/flows.ts';
+import { authorize, logIn, WEB_CALLBACK, webRequest } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
+import { tenantWith } from '../support/tenant.ts';
 
 const QUERY = 'sig=a%7Eb~c%2bd&flag&empty=&sp=a%20b+c&state=theirs';
 const CALLBACK = `${WEB_CALLBACK}?${QUERY}`;
@@ -13,12 +14,7 @@ describe('the query of a callback', () => {
   let server: TestServer;
   before(async () => {
     server = await startServer({
-      tenant: {
-        ...base,
-        clients: base.clients.map((client) =>
-          client.client_id === 'web' ? { ...client, callbacks: [WEB_CALLBACK, CALLBACK] } : client,
-        ),
-      },
+      tenant: tenantWith({ change: { web: { callbacks: [WEB_CALLBACK, CALLBACK] } } }),
     });
   });
   after(() => server.stop());

@@ -12,20 +12,16 @@ import {
   webRequest,
 } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
+import { tenantWith } from '../support/tenant.ts';
 
 describe('the page of a login request that is over', () => {
   let server: TestServer;
   const start = async (more: object) => {
     server = await startServer({
-      tenant: {
-        ...base,
+      tenant: tenantWith({
+        change: { spa: { initiate_login_uri: 'https://app.test/login?from=us' } },
         tenant: { ...base.tenant, ...more },
-        clients: base.clients.map((client) =>
-          client.client_id === 'spa'
-            ? { ...client, initiate_login_uri: 'https://app.test/login?from=us' }
-            : client,
-        ),
-      },
+      }),
     });
   };
   afterEach(() => server?.stop());

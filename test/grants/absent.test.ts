@@ -16,6 +16,7 @@ import {
   USER,
 } from '../support/flows.ts';
 import type { TestServer } from '../support/server.ts';
+import { tenantWith } from '../support/tenant.ts';
 import { CIBA_GRANT, DEVICE_GRANT, callsOf as devicesOf } from './tenant.ts';
 
 const CALLBACK = 'https://site.example.test/callback';
@@ -53,11 +54,11 @@ const CLIENTS = [
   },
   web('stranger', { is_first_party: false }),
 ];
-const tenant = {
-  ...base,
+const tenant = tenantWith({
+  add: { clients: [...CLIENTS] },
+  enable: [...CLIENTS.map(({ client_id }) => client_id)],
   tenant: { ...base.tenant, account_page: { client_id: 'site' } },
   guardianFactors: [{ name: 'otp', enabled: true }],
-  clients: [...base.clients, ...CLIENTS],
   clientGrants: [
     {
       client_id: 'site',
@@ -66,11 +67,7 @@ const tenant = {
       scope: SCOPES,
     },
   ],
-  databases: base.databases.map((one) => ({
-    ...one,
-    enabled_clients: [...one.enabled_clients, ...CLIENTS.map(({ client_id }) => client_id)],
-  })),
-};
+});
 
 describe('a login in which nobody was there', () => {
   let server: TestServer;

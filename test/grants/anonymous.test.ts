@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { decodeProtectedHeader } from 'jose';
 import { readTenant, TenantFault } from '../../src/tenant/load.ts';
 import { createAgent } from '../support/agent.ts';
-import { API, payload, tenant, token, USER } from '../support/flows.ts';
+import { API, PASSWORD_REQUEST, payload, tenant, token } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
 const ORIGIN = 'http://localhost:5173';
@@ -195,11 +195,7 @@ describe('anonymous sessions', () => {
   const userTokens = async (): Promise<any> =>
     (
       await token(createAgent(server), {
-        grant_type: 'password',
-        client_id: 'web',
-        client_secret: 'web-secret',
-        username: USER.email,
-        password: USER.password,
+        ...PASSWORD_REQUEST,
         scope: 'openid',
         audience: API,
       })

@@ -5,7 +5,9 @@ import { createAgent } from '../support/agent.ts';
 import {
   API,
   logIn,
+  PASSWORD_REQUEST,
   payload,
+  redeem,
   responseOf,
   tenant,
   token,
@@ -58,11 +60,7 @@ describe('token exchange of our own tokens', () => {
   const tokens = async (over: Record<string, string | undefined> = {}) =>
     (
       await token(createAgent(server), {
-        grant_type: 'password',
-        client_id: 'web',
-        client_secret: 'web-secret',
-        username: USER.email,
-        password: USER.password,
+        ...PASSWORD_REQUEST,
         scope: 'openid offline_access read:things write:things',
         audience: API,
         ...over,
@@ -123,15 +121,7 @@ describe('token exchange of our own tokens', () => {
   it('accepts an ID token of the application while its session is open', async () => {
     const agent = createAgent(server);
     const { code } = responseOf(await logIn(agent, server, webRequest()));
-    const { id_token } = (
-      await token(agent, {
-        grant_type: 'authorization_code',
-        client_id: 'web',
-        client_secret: 'web-secret',
-        code,
-        redirect_uri: WEB_CALLBACK,
-      })
-    ).json();
+    const { id_token } = (await redeem(agent, code)).json();
     const ask = (over = {}, client = 'web') =>
       exchange(id_token, { subject_token_type: type('id_token'), ...over }, client);
     const answer = (await ask({ scope: 'openid email' })).json();

@@ -5,18 +5,9 @@ import { bindActions, eventsOf, managed } from '../actions/support.ts';
 import { factors, POLICY } from '../factors/tenant.ts';
 import { startManaged } from '../management/support.ts';
 import { type Agent, createAgent } from '../support/agent.ts';
-import {
-  API,
-  authorize,
-  tenant as base,
-  follow,
-  payload,
-  responseOf,
-  submitLogin,
-  token,
-  USER,
-} from '../support/flows.ts';
+import { API, authorize, follow, payload, responseOf, submitLogin, token, USER } from '../support/flows.ts';
 import type { TestServer } from '../support/server.ts';
+import { tenantWith } from '../support/tenant.ts';
 
 const CALLBACK = 'https://site.example.test/callback';
 const EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange';
@@ -69,15 +60,11 @@ const CLIENTS = [
     { organization_usage: 'allow', initiate_login_uri: 'https://site.example.test/login' },
   ),
 ];
-const tenant = {
-  ...base,
+const tenant = tenantWith({
+  add: { clients: [...CLIENTS] },
+  enable: [...CLIENTS.map(({ client_id }) => client_id)],
   guardianFactors: factors('otp'),
-  clients: [...base.clients, ...CLIENTS],
-  databases: base.databases.map((one) => ({
-    ...one,
-    enabled_clients: [...one.enabled_clients, ...CLIENTS.map(({ client_id }) => client_id)],
-  })),
-};
+});
 
 describe('session transfer', () => {
   let server: TestServer;

@@ -3,6 +3,7 @@ import { tenant as mfaTenant } from '../factors/tenant.ts';
 import { type Agent, type Answer, createAgent, readForm } from '../support/agent.ts';
 import { follow, submitLogin, tenant, token } from '../support/flows.ts';
 import type { TestServer } from '../support/server.ts';
+import { tenantWith } from '../support/tenant.ts';
 
 export const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
 
@@ -66,26 +67,23 @@ export function told(answer: Answer): [number, string, string] {
 export const CIBA_GRANT = 'urn:openid:params:grant-type:ciba';
 
 /** Users of the MFA tests with devices, and applications that ask them for approval. */
-export const cibaTenant = {
-  ...mfaTenant,
-  clients: [
-    ...mfaTenant.clients,
-    agent('bank'),
-    agent('other-bank'),
-    agent('mail-bank', { async_approval_notification_channels: ['email'] }),
-    agent('third-bank', { is_first_party: false }),
-    agent('elsewhere'),
-    { ...agent('public-bank'), client_secret: undefined, token_endpoint_auth_method: 'none' },
-  ],
-  databases: mfaTenant.databases.map((database) => ({
-    ...database,
-    enabled_clients: [
-      ...database.enabled_clients,
-      ...['bank', 'other-bank', 'mail-bank', 'third-bank', 'public-bank'],
-    ],
-  })),
-  resourceServers: tenant.resourceServers,
-};
+export const cibaTenant = tenantWith(
+  {
+    add: {
+      clients: [
+        agent('bank'),
+        agent('other-bank'),
+        agent('mail-bank', { async_approval_notification_channels: ['email'] }),
+        agent('third-bank', { is_first_party: false }),
+        agent('elsewhere'),
+        { ...agent('public-bank'), client_secret: undefined, token_endpoint_auth_method: 'none' },
+      ],
+    },
+    enable: [...['bank', 'other-bank', 'mail-bank', 'third-bank', 'public-bank']],
+    resourceServers: tenant.resourceServers,
+  },
+  mfaTenant,
+);
 
 function agent(id: string, more: object = {}) {
   return {

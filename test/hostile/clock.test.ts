@@ -14,6 +14,7 @@ import {
   API,
   authorize,
   logIn,
+  PASSWORD_REQUEST,
   pkce,
   responseOf,
   SPA_CALLBACK,
@@ -71,11 +72,7 @@ describe('a clock that is set back', () => {
     token(agent, { grant_type: 'refresh_token', client_id: 'spa', refresh_token });
   const byPassword = (over: Record<string, string | undefined> = {}) =>
     token(agent, {
-      grant_type: 'password',
-      client_id: 'web',
-      client_secret: 'web-secret',
-      username: USER.email,
-      password: USER.password,
+      ...PASSWORD_REQUEST,
       scope: 'openid',
       ...over,
     });

@@ -8,13 +8,13 @@ import {
   follow,
   responseOf,
   submitLogin,
-  tenant,
   USER,
   WEB_CALLBACK,
   webRequest,
 } from '../support/flows.ts';
 import { createRequester } from '../support/requester.ts';
 import { startServer, type TestServer } from '../support/server.ts';
+import { tenantWith } from '../support/tenant.ts';
 import { UNLIMITED } from '../support/unlimited.ts';
 
 const SAML_CALLBACK = 'https://sp.example.test/acs';
@@ -23,31 +23,25 @@ describe('what waits for a user', () => {
   let server: TestServer;
   beforeEach(async () => {
     server = await startServer({
-      tenant: {
-        ...tenant,
+      tenant: tenantWith({
+        change: { leeway: { oidc_conformant: true, client_metadata: { mfa_policy: 'always' } } },
+        add: {
+          clients: [
+            {
+              client_id: 'sp',
+              name: 'SAML application',
+              app_type: 'regular_web',
+              client_secret: 'sp-secret-of-some-length-at-least-32',
+              callbacks: [SAML_CALLBACK],
+              grant_types: [],
+              addons: { samlp: { audience: 'urn:sp' } },
+            },
+          ],
+        },
+        enable: ['sp'],
         ...UNLIMITED,
         guardianFactors: mfaTenant.guardianFactors,
-        clients: [
-          ...tenant.clients.map((client) =>
-            client.client_id === 'leeway'
-              ? { ...client, oidc_conformant: true, client_metadata: { mfa_policy: 'always' } }
-              : client,
-          ),
-          {
-            client_id: 'sp',
-            name: 'SAML application',
-            app_type: 'regular_web',
-            client_secret: 'sp-secret-of-some-length-at-least-32',
-            callbacks: [SAML_CALLBACK],
-            grant_types: [],
-            addons: { samlp: { audience: 'urn:sp' } },
-          },
-        ],
-        databases: tenant.databases.map((database) => ({
-          ...database,
-          enabled_clients: [...database.enabled_clients, 'sp'],
-        })),
-      },
+      }),
     });
   });
   afterEach(() => server.stop());

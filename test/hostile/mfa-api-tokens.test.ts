@@ -14,10 +14,9 @@ import {
   follow,
   logIn,
   payload,
+  redeem,
   responseOf,
-  token,
   USER,
-  WEB_CALLBACK,
   webRequest,
 } from '../support/flows.ts';
 import { resetPassword } from '../support/reset.ts';
@@ -299,13 +298,7 @@ describe('an access token for the MFA API', () => {
       const { code } = responseOf(
         await logIn(browser, server, params, { email: user, password: USER.password }),
       );
-      const answer = await token(browser, {
-        grant_type: 'authorization_code',
-        client_id: 'web',
-        client_secret: 'web-secret',
-        code,
-        redirect_uri: WEB_CALLBACK,
-      });
+      const answer = await redeem(browser, code);
       expect(answer.json()).not.to.have.property('refresh_token');
       expect(answer.json().access_token.split('.')).to.have.length(3);
     });

@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers';
 import { expect } from 'chai';
 import { proxyTrust } from '../../src/http/proxy.ts';
 import { createAgent } from '../support/agent.ts';
-import { authorize, pkce, spaRequest, tenant, USER } from '../support/flows.ts';
+import { authorize, PASSWORD_REQUEST, pkce, spaRequest, tenant } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
 const HTTPS = { 'x-forwarded-proto': 'https' };
@@ -156,11 +156,7 @@ describe('behind a TLS proxy', () => {
     const server = await start('127.0.0.1,10.0.0.0/8');
     try {
       const form = {
-        grant_type: 'password',
-        client_id: 'web',
-        client_secret: 'web-secret',
-        username: USER.email,
-        password: USER.password,
+        ...PASSWORD_REQUEST,
       };
       await ask(server, '/oauth/token', headers, form);
       await server.tenant.close();
@@ -229,11 +225,7 @@ describe('a forged Host header', () => {
     await createAgent(server).request('/oauth/token', {
       headers: { 'x-forwarded-for': '203.0.113.7', forwarded: 'for=203.0.113.7' },
       json: {
-        grant_type: 'password',
-        client_id: 'web',
-        client_secret: 'web-secret',
-        username: USER.email,
-        password: USER.password,
+        ...PASSWORD_REQUEST,
       },
     });
     await server.tenant.close();

@@ -1,6 +1,6 @@
 // Refused logouts are logged, so that an operator can find the reason, without filling the log.
 import { expect } from 'chai';
-import { USER } from '../support/flows.ts';
+import { PASSWORD_REQUEST } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { logoutTenant } from './support.ts';
 
@@ -120,11 +120,7 @@ describe('log events of refused logouts', () => {
         'x-forwarded-for': '192.0.2.1',
       },
       body: JSON.stringify({
-        grant_type: 'password',
-        client_id: 'web',
-        client_secret: 'web-secret',
-        username: USER.email,
-        password: USER.password,
+        ...PASSWORD_REQUEST,
       }),
     });
     expect(token.status).to.equal(200);

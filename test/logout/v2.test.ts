@@ -4,10 +4,10 @@ import {
   authorize,
   logIn,
   payload,
+  redeem,
   responseOf,
   THIRD_CALLBACK,
   token,
-  WEB_CALLBACK,
   webRequest,
 } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
@@ -160,13 +160,7 @@ describe('GET /v2/logout', () => {
       expect((await userinfo(server, bound.access_token)).status).to.equal(200);
       await v2(browser, { client_id: 'spa' });
 
-      const late = await token(createAgent(server), {
-        grant_type: 'authorization_code',
-        client_id: 'web',
-        client_secret: 'web-secret',
-        code,
-        redirect_uri: WEB_CALLBACK,
-      });
+      const late = await redeem(createAgent(server), code);
       expect(late.json()).to.include({ error: 'invalid_grant' });
       expect((await userinfo(server, bound.access_token)).status).to.equal(401);
       expect((await userinfo(server, lasting.access_token)).status).to.equal(200);

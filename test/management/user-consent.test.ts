@@ -1,45 +1,33 @@
 // Consent to tokens of users for the Management API, and for other APIs that ask first-party applications, too.
 import { expect } from 'chai';
 import { createAgent } from '../support/agent.ts';
-import {
-  authorize,
-  tenant as base,
-  follow,
-  logIn,
-  payload,
-  responseOf,
-  token,
-  USER,
-  webRequest,
-} from '../support/flows.ts';
+import { authorize, follow, logIn, payload, responseOf, token, USER, webRequest } from '../support/flows.ts';
 import type { TestServer } from '../support/server.ts';
+import { tenantWith } from '../support/tenant.ts';
 import { callsWith, type ManagementCall, managementToken, startManaged } from './support.ts';
 
 const EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange';
 const ASKING = 'https://asking.example.test/';
 const SECRET = { client_id: 'web', client_secret: 'web-secret' };
-const tenant = {
-  ...base,
-  clients: base.clients.map((one) =>
-    one.client_id === 'web'
-      ? {
-          ...one,
-          grant_types: [...(one.grant_types ?? []), EXCHANGE],
-          refresh_token: { policies: [{ audience: ASKING, scope: ['read:it'] }] },
-        }
-      : one,
-  ),
-  resourceServers: [
-    ...base.resourceServers,
-    {
-      name: 'Asking',
-      identifier: ASKING,
-      scopes: [{ value: 'read:it' }, { value: 'write:it' }],
-      skip_consent_for_verifiable_first_party_clients: false,
-      allow_offline_access: true,
-    },
-  ],
-};
+const tenant = tenantWith({
+  change: {
+    web: (one) => ({
+      grant_types: [...one.grant_types, EXCHANGE],
+      refresh_token: { policies: [{ audience: ASKING, scope: ['read:it'] }] },
+    }),
+  },
+  add: {
+    resourceServers: [
+      {
+        name: 'Asking',
+        identifier: ASKING,
+        scopes: [{ value: 'read:it' }, { value: 'write:it' }],
+        skip_consent_for_verifiable_first_party_clients: false,
+        allow_offline_access: true,
+      },
+    ],
+  },
+});
 
 describe('consent of a first-party application’s users', () => {
   let server: TestServer;

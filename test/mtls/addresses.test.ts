@@ -7,7 +7,7 @@ import { createAgent } from '../support/agent.ts';
 import { clientCertificate, type TestCertificate } from '../support/client-certificate.ts';
 import { type ClientKeyPair, clientKey } from '../support/client-key.ts';
 import { createProver } from '../support/dpop.ts';
-import { API, tenant, token, USER } from '../support/flows.ts';
+import { API, PASSWORD_REQUEST, tenant, token } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
 describe('the address of mutual TLS', () => {
@@ -68,11 +68,7 @@ describe('the address of mutual TLS', () => {
       createAgent(server).request('/oauth/token', {
         headers: { dpop: await proof('POST', htu) },
         json: {
-          grant_type: 'password',
-          client_id: 'web',
-          client_secret: 'web-secret',
-          username: USER.email,
-          password: USER.password,
+          ...PASSWORD_REQUEST,
           scope: 'openid',
         },
       });

@@ -14,6 +14,7 @@ import {
   USER,
 } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
+import { tenantWith } from '../support/tenant.ts';
 
 const KEY = 'the-api-key-of-the-edge-of-login';
 const REQUIRED = 'urn:required';
@@ -65,32 +66,28 @@ describe('tokens that are bound to a certificate', () => {
     ];
     const all = [...robots.map(({ client_id }) => client_id)];
     server = await startServer({
-      tenant: {
-        ...tenant,
-        clients: [
-          ...tenant.clients,
-          ...robots,
-          { ...spa, client_id: 'bound-spa', name: 'Bound', require_proof_of_possession: true },
-        ],
-        databases: tenant.databases.map((one) => ({
-          ...one,
-          enabled_clients: [...one.enabled_clients, ...all, 'bound-spa'],
-        })),
-        resourceServers: [...tenant.resourceServers, ...apis],
-        clientGrants: [
-          ...tenant.clientGrants,
-          ...all.flatMap((client_id) =>
-            [...apis.map(({ identifier }) => identifier), 'https://tenant.example.test/api/v2/'].map(
-              (audience) => ({
-                client_id,
-                audience,
-                scope: audience.startsWith('urn:') ? ['read'] : ['read:clients'],
-              }),
+      tenant: tenantWith({
+        add: {
+          clients: [
+            ...robots,
+            { ...spa, client_id: 'bound-spa', name: 'Bound', require_proof_of_possession: true },
+          ],
+          resourceServers: [...apis],
+          clientGrants: [
+            ...all.flatMap((client_id) =>
+              [...apis.map(({ identifier }) => identifier), 'https://tenant.example.test/api/v2/'].map(
+                (audience) => ({
+                  client_id,
+                  audience,
+                  scope: audience.startsWith('urn:') ? ['read'] : ['read:clients'],
+                }),
+              ),
             ),
-          ),
-        ],
+          ],
+        },
+        enable: [...all, 'bound-spa'],
         customDomains: [{ domain: 'login.example.test', api_key: KEY }],
-      },
+      }),
     });
   });
   after(() => server?.stop());

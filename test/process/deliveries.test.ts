@@ -15,6 +15,7 @@ import { freePort } from '../support/free-port.ts';
 import { runServer, type ServerProcess } from '../support/process.ts';
 import { serveFolder, type TestServer } from '../support/server.ts';
 import { startMailServer, type TestMailServer } from '../support/smtp.ts';
+import { actionsAt } from '../support/tenant.ts';
 import { until } from '../support/wait-until.ts';
 
 describe('a server that is killed', () => {
@@ -115,12 +116,7 @@ describe('a server that is killed', () => {
     const code = `exports.onExecutePostUserRegistration = async (event) => {
       await fetch('http://127.0.0.1:${port}/', { method: 'POST', body: event.user.email });
     };`;
-    const supported_triggers = [{ id: 'post-user-registration' }];
-    const file = {
-      ...tenant,
-      actions: [{ name: 'Tell the CRM', code, deployed: true, supported_triggers }],
-      triggers: { 'post-user-registration': [{ action_name: 'Tell the CRM' }] },
-    };
+    const file = { ...tenant, ...actionsAt('post-user-registration', { 'Tell the CRM': code }) };
     try {
       await signUp(await start(file), 'new@example.test');
       await until(() => calls === 1);

@@ -16,6 +16,7 @@ import { logoutTenant, v2 } from '../logout/support.ts';
 import { createAgent } from '../support/agent.ts';
 import { API, logIn, tenant as machines, webRequest } from '../support/flows.ts';
 import { runServer, type ServerProcess } from '../support/process.ts';
+import { actionsAt } from '../support/tenant.ts';
 import { took } from '../support/timing.ts';
 
 const SERVER = fileURLToPath(new URL('./processes/server.ts', import.meta.url));
@@ -173,11 +174,9 @@ describe('the end of the process', () => {
       const { pbkdf2Sync } = require('crypto');
       while (event.request.body.long) pbkdf2Sync('a', 'b', 1000000, 64, 'sha512');
     };`;
-    const supported_triggers = [{ id: 'credentials-exchange', version: 'v2' }];
     const server = await run({}, BUDGET, {
       ...machines,
-      actions: [{ name: 'Compute', code, supported_triggers, deployed: true }],
-      triggers: { 'credentials-exchange': [{ action_name: 'Compute' }] },
+      ...actionsAt('credentials-exchange', { Compute: code }),
     });
     const ask = (more: object) =>
       createAgent(server).request('/oauth/token', {

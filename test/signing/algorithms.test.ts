@@ -27,6 +27,7 @@ import {
   webRequest,
 } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
+import { tenantWith } from '../support/tenant.ts';
 
 const OTHERS = SIGNING_ALGS.filter((alg) => alg !== 'RS256');
 const apiOf = (alg: string) => `https://${alg.toLowerCase()}.example.test/`;
@@ -43,23 +44,20 @@ const clientOf = (alg: string) => ({
   ...(alg === 'ES256' ? { id_token_signed_response_alg: alg } : { jwt_configuration: { alg } }),
 });
 
-const algorithms = {
-  ...tenant,
-  clients: [...tenant.clients, ...OTHERS.map(clientOf)],
-  databases: tenant.databases.map((one) => ({
-    ...one,
-    enabled_clients: [...one.enabled_clients, ...OTHERS.map((alg) => `app-${alg}`)],
-  })),
-  resourceServers: [
-    ...tenant.resourceServers,
-    ...OTHERS.map((alg) => ({
-      name: alg,
-      identifier: apiOf(alg),
-      signing_alg: alg,
-      scopes: [{ value: 'read' }],
-    })),
-  ],
-};
+const algorithms = tenantWith({
+  add: {
+    clients: [...OTHERS.map(clientOf)],
+    resourceServers: [
+      ...OTHERS.map((alg) => ({
+        name: alg,
+        identifier: apiOf(alg),
+        signing_alg: alg,
+        scopes: [{ value: 'read' }],
+      })),
+    ],
+  },
+  enable: [...OTHERS.map((alg) => `app-${alg}`)],
+});
 
 const encoded = (part: object) => Buffer.from(JSON.stringify(part)).toString('base64url');
 

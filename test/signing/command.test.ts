@@ -18,15 +18,11 @@ import { type Agent, createAgent } from '../support/agent.ts';
 import { API, header, tenant, token, USER } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { openStoreOf } from '../support/store.ts';
+import { tenantWith } from '../support/tenant.ts';
 import { PATIENCE } from '../support/wait-until.ts';
 import { type OutsideKeys, outsideKeys } from './support.ts';
 
-const withES256 = {
-  ...tenant,
-  clients: tenant.clients.map((one) =>
-    one.client_id === 'leeway' ? { ...one, id_token_signed_response_alg: 'ES256' } : one,
-  ),
-};
+const withES256 = tenantWith({ change: { leeway: { id_token_signed_response_alg: 'ES256' } } });
 
 /** The settings whose names say that they may be secret, except a path and a label. */
 const SECRET_SETTINGS = describedSettings()

@@ -11,8 +11,9 @@ import {
 import { readTenant, TenantFault } from '../../src/tenant/load.ts';
 import { callApi, startManaged } from '../management/support.ts';
 import { type Agent, createAgent } from '../support/agent.ts';
-import { API, payload, tenant, token, USER } from '../support/flows.ts';
+import { API, payload, token, USER } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
+import { tenantWith } from '../support/tenant.ts';
 
 const spki = { type: 'spki', format: 'pem' } as const;
 const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 });
@@ -41,12 +42,8 @@ const client = (over: object = {}) => ({
   encryption_key: { pub: pem },
   ...over,
 });
-const withThem = (clients: object[], apis: object[]) => ({
-  ...tenant,
-  clients: [...tenant.clients, ...clients],
-  databases: tenant.databases.map((one) => ({ ...one, enabled_clients: [...one.enabled_clients, 'sealed'] })),
-  resourceServers: [...tenant.resourceServers, ...apis],
-});
+const withThem = (clients: object[], apis: object[]) =>
+  tenantWith({ add: { clients: [...clients], resourceServers: [...apis] }, enable: ['sealed'] });
 
 const opened = async (jwe: string, key: KeyObject = rsa.privateKey) =>
   new TextDecoder().decode((await compactDecrypt(jwe, key)).plaintext);

@@ -7,8 +7,9 @@ import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from 'jose';
 import { createAgent } from '../support/agent.ts';
-import { header, tenant, token, USER } from '../support/flows.ts';
+import { header, PASSWORD_REQUEST, tenant, token } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
+import { tenantWith } from '../support/tenant.ts';
 
 const MODULE = '/usr/lib/softhsm/libsofthsm2.so';
 const PIN = '123456';
@@ -23,12 +24,7 @@ const KEYS = [
   ['another', 'rsa:2048'],
 ] as const;
 
-const tenantOf = (alg: string) => ({
-  ...tenant,
-  clients: tenant.clients.map((one) =>
-    one.client_id === 'web' ? { ...one, id_token_signed_response_alg: alg } : one,
-  ),
-});
+const tenantOf = (alg: string) => tenantWith({ change: { web: { id_token_signed_response_alg: alg } } });
 
 describe('keys in a PKCS #11 token (SoftHSM)', () => {
   let directory: string;
@@ -74,11 +70,7 @@ describe('keys in a PKCS #11 token (SoftHSM)', () => {
       try {
         const agent = createAgent(server);
         const answer = await token(agent, {
-          grant_type: 'password',
-          client_id: 'web',
-          client_secret: 'web-secret',
-          username: USER.email,
-          password: USER.password,
+          ...PASSWORD_REQUEST,
           scope: 'openid',
           audience: 'https://api.example.test/',
         });

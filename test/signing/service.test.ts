@@ -9,7 +9,7 @@ import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from 'jose';
 import { openHolder } from '../../src/capabilities/signing/holder.ts';
 import { signLocally } from '../../src/capabilities/signing/local.ts';
 import { createAgent } from '../support/agent.ts';
-import { API, header, tenant, token, USER } from '../support/flows.ts';
+import { API, header, PASSWORD_REQUEST, tenant, token } from '../support/flows.ts';
 import { startServer } from '../support/server.ts';
 import { took } from '../support/timing.ts';
 import { PATIENCE } from '../support/wait-until.ts';
@@ -88,11 +88,7 @@ describe('keys that a service keeps', () => {
       const agent = createAgent(server);
       const login = () =>
         token(agent, {
-          grant_type: 'password',
-          client_id: 'web',
-          client_secret: 'web-secret',
-          username: USER.email,
-          password: USER.password,
+          ...PASSWORD_REQUEST,
           scope: 'openid',
           audience: API,
         });

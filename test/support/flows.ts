@@ -234,20 +234,33 @@ export function token(agent: Agent, fields: Record<string, string | undefined>):
   return agent.request('/oauth/token', { json: defined(fields) });
 }
 
-/** Returns the access token of a web application's login, from the response or in exchange for its code. */
-export async function accessTokenOf(
-  agent: Agent,
-  { access_token, code }: Record<string, string>,
-): Promise<string> {
-  if (access_token !== undefined) return access_token;
-  const answer = await token(agent, {
+/** The web application's request for the tokens of the first user, by password. */
+export const PASSWORD_REQUEST = {
+  grant_type: 'password',
+  client_id: 'web',
+  client_secret: 'web-secret',
+  username: USER.email,
+  password: USER.password,
+};
+
+/** Exchanges a code of the web application. */
+export function redeem(agent: Agent, code: string | undefined): Promise<Answer> {
+  return token(agent, {
     grant_type: 'authorization_code',
     client_id: 'web',
     client_secret: 'web-secret',
     code,
     redirect_uri: WEB_CALLBACK,
   });
-  return answer.json().access_token;
+}
+
+/** Returns the access token of a web application's login, from the response or in exchange for its code. */
+export async function accessTokenOf(
+  agent: Agent,
+  { access_token, code }: Record<string, string>,
+): Promise<string> {
+  if (access_token !== undefined) return access_token;
+  return (await redeem(agent, code)).json().access_token;
 }
 
 /** Logs in to the SPA and exchanges its code. */

@@ -187,7 +187,9 @@ function namersOf(path: string): string[] {
 
 /** Returns the files of src that name what the changed lines and those around them export. */
 function callersOf({ path, lines, around }: Changed): string[] {
-  const exported = [...`${lines}\n${around}`.matchAll(/^.?export (?:async )?(?:function|const|class) (\w+)/gm)];
+  const exported = [
+    ...`${lines}\n${around}`.matchAll(/^.?export (?:async )?(?:function|const|class) (\w+)/gm),
+  ];
   if (!path.startsWith('src/') || exported.length === 0) return [];
   const named = new RegExp(`\\b(?:${exported.map(([, name]) => name).join('|')})\\b`);
   return sources.filter((one) => importsOf.get(one)?.includes(path) && named.test(read(one)));

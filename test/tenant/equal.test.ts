@@ -11,7 +11,16 @@ import { runOrder } from '../../src/server/administration/orders.ts';
 import { parseTenant, readTenant, type TenantFault } from '../../src/tenant/load.ts';
 import { EXAMPLE } from '../management/example.ts';
 import { createAgent } from '../support/agent.ts';
-import { API, authorize, logIn, responseOf, tenant, token, USER, webRequest } from '../support/flows.ts';
+import {
+  API,
+  authorize,
+  logIn,
+  PASSWORD_REQUEST,
+  responseOf,
+  tenant,
+  token,
+  webRequest,
+} from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { itInFiles } from '../support/store.ts';
 import { EVERYTHING } from './everything.ts';
@@ -300,11 +309,7 @@ describe('a file that is applied while the server runs', () => {
     // The database is no longer a connection of the application, so nobody can log in with it.
     const password = () =>
       token(createAgent(server), {
-        grant_type: 'password',
-        client_id: 'web',
-        client_secret: 'web-secret',
-        username: USER.email,
-        password: USER.password,
+        ...PASSWORD_REQUEST,
         scope: 'openid',
       });
     expect((await password()).status).to.equal(200);

@@ -11,6 +11,7 @@ import {
   follow,
   header,
   logIn,
+  PASSWORD_REQUEST,
   payload,
   pkce,
   responseOf,
@@ -66,11 +67,7 @@ describe('the next request sees a change of', () => {
     });
   const password = (over: Record<string, string | undefined> = {}) =>
     token(agent(), {
-      grant_type: 'password',
-      client_id: 'web',
-      client_secret: 'web-secret',
-      username: USER.email,
-      password: USER.password,
+      ...PASSWORD_REQUEST,
       scope: 'openid',
       ...over,
     });

@@ -3,9 +3,10 @@
 import { expect } from 'chai';
 import { type Agent, createAgent, readForm } from '../support/agent.ts';
 import { countStore } from '../support/counted-store.ts';
-import { authorize, follow, tenant, token, USER, webRequest } from '../support/flows.ts';
+import { authorize, follow, token, USER, webRequest } from '../support/flows.ts';
 import { nextMessageTo } from '../support/inbox.ts';
 import { startServer, type TestServer } from '../support/server.ts';
+import { tenantWith } from '../support/tenant.ts';
 
 const MAX = 8;
 
@@ -15,20 +16,16 @@ describe('round trips to the store', () => {
   let agent: Agent;
   before(async () => {
     server = await startServer({
-      tenant: {
-        ...tenant,
-        clients: tenant.clients.map((client) =>
-          client.client_id === 'web'
-            ? {
-                ...client,
-                grant_types: [...client.grant_types, 'http://auth0.com/oauth/grant-type/passwordless/otp'],
-                // Each refresh also extends the token's expiry.
-                refresh_token: { rotation_type: 'non-rotating', expiration_type: 'expiring' },
-              }
-            : client,
-        ),
+      tenant: tenantWith({
+        change: {
+          web: (client) => ({
+            grant_types: [...client.grant_types, 'http://auth0.com/oauth/grant-type/passwordless/otp'],
+            // Each refresh also extends the token's expiry.
+            refresh_token: { rotation_type: 'non-rotating', expiration_type: 'expiring' },
+          }),
+        },
         connections: [{ name: 'email', strategy: 'email', enabled_clients: ['web'] }],
-      },
+      }),
       open: count.open,
     });
     agent = createAgent(server);

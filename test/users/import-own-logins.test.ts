@@ -9,6 +9,7 @@ import { databaseUser } from '../support/database-user.ts';
 import { tenant, token } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { softwareKey } from '../support/software-key.ts';
+import { actionsAt } from '../support/tenant.ts';
 
 const GRANT = 'urn:okta:params:oauth:grant-type:webauthn';
 const ORIGIN = 'https://app.example.test';
@@ -29,14 +30,12 @@ describe('an import that would verify an account', () => {
       web_origins: [ORIGIN],
     };
     const options = { authentication_methods: { passkey: { enabled: true } } };
-    const verified = { name: 'Verified', code: CODE, deployed: true };
     server = await startServer({
       tenant: {
         ...tenant,
         clients: [...tenant.clients, app],
         databases: [{ name: 'keys', enabled_clients: ['app'], options }, ...tenant.databases],
-        actions: [{ ...verified, supported_triggers: [{ id: 'post-login' }] }],
-        triggers: { 'post-login': [{ action_name: 'Verified' }] },
+        ...actionsAt('post-login', { Verified: CODE }),
       },
     });
     hash = await bcrypt.hash('Imported-Horse-1', 4);

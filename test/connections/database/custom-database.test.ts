@@ -10,6 +10,7 @@ import {
   startLegacyDatabase,
 } from '../../support/legacy-database.ts';
 import { startServer, type TestServer } from '../../support/server.ts';
+import { tenantWith } from '../../support/tenant.ts';
 import { REALM, realmLogin } from './support.ts';
 
 const PASSWORD = 'old';
@@ -27,14 +28,9 @@ describe('users who stay in a custom database', () => {
   before(async () => {
     legacy = await startLegacyDatabase();
     server = await startServer({
-      tenant: {
-        ...base,
+      tenant: tenantWith({
+        change: { web: (one) => ({ grant_types: [...one.grant_types, REALM], organization_usage: 'allow' }) },
         users: [],
-        clients: base.clients.map((one) =>
-          one.client_id === 'web'
-            ? { ...one, grant_types: [...one.grant_types, REALM], organization_usage: 'allow' }
-            : one,
-        ),
         organizations: [
           {
             id: 'org_acme',
@@ -71,7 +67,7 @@ describe('users who stay in a custom database', () => {
             { enable_script_context: true },
           ),
         ],
-      },
+      }),
     });
   });
   after(async () => {

@@ -1,15 +1,7 @@
 // Users who move here from a custom database at their first login.
 import { expect } from 'chai';
 import { createAgent } from '../../support/agent.ts';
-import {
-  tenant as base,
-  logIn,
-  payload,
-  responseOf,
-  token,
-  WEB_CALLBACK,
-  webRequest,
-} from '../../support/flows.ts';
+import { tenant as base, logIn, payload, redeem, responseOf, webRequest } from '../../support/flows.ts';
 import { messagesTo } from '../../support/inbox.ts';
 import {
   KEY,
@@ -19,6 +11,7 @@ import {
 } from '../../support/legacy-database.ts';
 import { resetPassword } from '../../support/reset.ts';
 import { SHORT_SCRIPTS, startServer, type TestServer } from '../../support/server.ts';
+import { tenantWith } from '../../support/tenant.ts';
 import { REALM, realmLogin } from './support.ts';
 
 const PASSWORD = 'old';
@@ -39,14 +32,11 @@ describe('users who move here from a custom database', () => {
     server = await startServer({
       pause: async (ms) => void pauses.push(ms),
       waits: SHORT_SCRIPTS,
-      tenant: {
-        ...base,
+      tenant: tenantWith({
+        change: { web: (one) => ({ grant_types: [...one.grant_types, REALM] }) },
         attackProtection: {
           rateLimits: { ...base.attackProtection.rateLimits, changePassword: generous, signup: generous },
         },
-        clients: base.clients.map((one) =>
-          one.client_id === 'web' ? { ...one, grant_types: [...one.grant_types, REALM] } : one,
-        ),
         databases: [
           ...base.databases.filter(({ name }) => name !== 'users'),
           database('users'),
@@ -64,7 +54,7 @@ describe('users who move here from a custom database', () => {
           database('nameless', { login: 'function (e, p, callback) { callback(null, { email: e }); }' }),
           database('off', {}, { enabledDatabaseCustomization: false }),
         ],
-      },
+      }),
     });
   });
   after(async () => {
@@ -111,13 +101,7 @@ describe('users who move here from a custom database', () => {
       password: PASSWORD,
     });
     const { code } = responseOf(answer);
-    const tokens = await token(agent, {
-      grant_type: 'authorization_code',
-      client_id: 'web',
-      client_secret: 'web-secret',
-      code,
-      redirect_uri: WEB_CALLBACK,
-    });
+    const tokens = await redeem(agent, code);
     expect(payload(tokens.json().id_token)).to.include({ email, email_verified: false });
   });
 

@@ -4,6 +4,7 @@ import { createAgent } from '../../support/agent.ts';
 import { tenant, token } from '../../support/flows.ts';
 import { startServer, type TestServer } from '../../support/server.ts';
 import { softwareKey } from '../../support/software-key.ts';
+import { actionsAt } from '../../support/tenant.ts';
 
 const GRANT = 'urn:okta:params:oauth:grant-type:webauthn';
 const ORIGIN = 'https://app.example.test';
@@ -21,14 +22,12 @@ describe('a sign-up with a passkey', () => {
       web_origins: [ORIGIN],
     };
     const options = { authentication_methods: { passkey: { enabled: true } } };
-    const action = { name: 'Welcome', code: CODE, deployed: true };
     server = await startServer({
       tenant: {
         ...tenant,
         clients: [...tenant.clients, app],
         databases: [{ name: 'keys', enabled_clients: ['app'], options }, ...tenant.databases],
-        actions: [{ ...action, supported_triggers: [{ id: 'post-user-registration' }] }],
-        triggers: { 'post-user-registration': [{ action_name: 'Welcome' }] },
+        ...actionsAt('post-user-registration', { Welcome: CODE }),
       },
     });
   });

@@ -7,6 +7,7 @@ import {
   follow,
   payload,
   pkce,
+  redeem,
   responseOf,
   SPA_CALLBACK,
   token,
@@ -60,13 +61,7 @@ describe('a passwordless link', () => {
   };
   const userOf = async (answer: Answer) => {
     const { code } = responseOf(answer);
-    const tokens = await token(createAgent(server), {
-      grant_type: 'authorization_code',
-      client_id: 'web',
-      client_secret: 'web-secret',
-      code,
-      redirect_uri: WEB_CALLBACK,
-    });
+    const tokens = await redeem(createAgent(server), code);
     expect(tokens.status, tokens.text).to.equal(200);
     return payload(tokens.json().id_token);
   };

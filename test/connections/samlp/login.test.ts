@@ -4,6 +4,7 @@ import { samlClient } from '../../saml/support.ts';
 import { createAgent, readForm } from '../../support/agent.ts';
 import { authorize, follow, responseOf, submitLogin, tenant, webRequest } from '../../support/flows.ts';
 import { startServer, type TestServer } from '../../support/server.ts';
+import { tenantWith } from '../../support/tenant.ts';
 import { failedLogins } from '../../support/upstream-login.ts';
 import {
   assertion,
@@ -251,14 +252,10 @@ describe('another Gatehouse as the SAML identity provider', () => {
   let server: TestServer;
   before(async () => {
     upstream = await startServer({
-      tenant: {
-        ...tenant,
-        clients: [...tenant.clients, samlClient('sp', { audience: 'urn:auth0:localhost:gatehouse' })],
-        databases: tenant.databases.map((one) => ({
-          ...one,
-          enabled_clients: [...one.enabled_clients, 'sp'],
-        })),
-      },
+      tenant: tenantWith({
+        add: { clients: [samlClient('sp', { audience: 'urn:auth0:localhost:gatehouse' })] },
+        enable: ['sp'],
+      }),
     });
     const metadataXml = (await createAgent(upstream).get('/samlp/metadata/sp')).text;
     const connection = {
