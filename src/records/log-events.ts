@@ -2,7 +2,7 @@
 import type { Stored } from './record.ts';
 
 /**
- * How many events of a type strangers can have recorded (src/capabilities/protection/event-budget.ts): `attempts` for what
+ * How many events of a type strangers can have recorded (src/capabilities/protection/rate-limit.ts): `attempts` for what
  * attack protection limits as well, `rejections` for requests that are refused at once, and `unbounded` where only
  * authorized callers cause them.
  */

@@ -2,7 +2,7 @@
 // meaning, and a feature says which of them it needs.
 
 import { readFile } from 'node:fs/promises';
-import { timerPause } from '../capabilities/delivery/queue.ts';
+import { timerPause } from '../capabilities/delivery/deliveries.ts';
 import { createLocks } from '../capabilities/protection/locks.ts';
 import type { Scripts } from '../capabilities/scripts/scripts.ts';
 import { rotateSigningKeys } from '../capabilities/signing/keys.ts';

@@ -14,24 +14,24 @@ import { registrationActions } from '../capabilities/actions/registration.ts';
 import { type ActionTest, tryAction } from '../capabilities/actions/try-action.ts';
 import { deliveryEvents, deliveryLimits } from '../capabilities/delivery/declaration.ts';
 import { createMessages } from '../capabilities/delivery/deliver.ts';
-import { createDeliveries } from '../capabilities/delivery/deliveries.ts';
+import { createDeliveries, type Pause, timerPause } from '../capabilities/delivery/deliveries.ts';
 import { limitedSms } from '../capabilities/delivery/limited-sms.ts';
 import { createOutbox } from '../capabilities/delivery/outbox.ts';
-import { type Pause, timerPause } from '../capabilities/delivery/queue.ts';
 import { createTemplates } from '../capabilities/delivery/templates.ts';
 import type { OutgoingEmail, OutgoingSms } from '../capabilities/delivery/transport.ts';
 import { chooseTransports } from '../capabilities/delivery/transports.ts';
 import { createTenantLiquid, type ReportingLiquid, reportingLiquid } from '../capabilities/liquid/liquid.ts';
 import { createViews } from '../capabilities/pages/views.ts';
 import type { Attempt } from '../capabilities/protection/attempt.ts';
-import { createAttempts } from '../capabilities/protection/attempts.ts';
-import { createKnownCallers } from '../capabilities/protection/callers.ts';
+import { createAttempts, limitLogins } from '../capabilities/protection/attempts.ts';
 import { createChallenges } from '../capabilities/protection/challenges.ts';
 import { protectionEvents } from '../capabilities/protection/declaration.ts';
-import { createEventBudget } from '../capabilities/protection/event-budget.ts';
-import { limitLogins } from '../capabilities/protection/limit-login.ts';
 import { createLoginTickets } from '../capabilities/protection/login-tickets.ts';
-import { createRateLimits } from '../capabilities/protection/rate-limit.ts';
+import {
+  createEventBudget,
+  createKnownCallers,
+  createRateLimits,
+} from '../capabilities/protection/rate-limit.ts';
 import { createXmlReader } from '../capabilities/saml-messages/reader.ts';
 import { SCRIPT_LIMITS } from '../capabilities/scripts/limits.ts';
 import { createPackages } from '../capabilities/scripts/packages/packages.ts';
@@ -69,11 +69,11 @@ import { lazyDirectories } from '../features/connections/ldap/lazy.ts';
 import { openIdProviders } from '../features/connections/oidc/providers.ts';
 import { passwordlessLimits } from '../features/connections/passwordless/declaration.ts';
 import { providerChecks } from '../features/connections/provider-checks.ts';
+import { scriptRunner } from '../features/connections/redirect.ts';
 import { connectionFault, hasRealm } from '../features/connections/resolve.ts';
-import { scriptRunner } from '../features/connections/run-script.ts';
 import { samlMetadata } from '../features/connections/samlp/metadata-fetch.ts';
-import { directRedirect } from '../features/connections/upstream/direct-redirect.ts';
-import { pendingLogins } from '../features/connections/upstream/pending.ts';
+import { pendingLogins } from '../features/connections/upstream/begin.ts';
+import { directRedirect } from '../features/connections/upstream/feature.ts';
 import { testLogins } from '../features/connections/upstream/test-logins.ts';
 import { tryCallbacks, tryLogins } from '../features/console/applications/try-logins.ts';
 import { consoleCallbacks } from '../features/console/callbacks.ts';
@@ -83,11 +83,11 @@ import { mfaAudience } from '../features/factors/bearer.ts';
 import { createKnownBrowsers } from '../features/factors/browsers.ts';
 import { createElevation } from '../features/factors/elevation.ts';
 import { FACTORS } from '../features/factors/factors.ts';
+import { createSecondFactor } from '../features/factors/grants.ts';
 import { losesFactor } from '../features/factors/policy.ts';
 import { approvingDevices } from '../features/factors/push/approvals.ts';
 import { createStreams } from '../features/factors/push/streams.ts';
 import { createWebPush } from '../features/factors/push/web-push.ts';
-import { createSecondFactor } from '../features/factors/second-factor.ts';
 import { actionRedirects } from '../features/flow/action-redirects.ts';
 import { createServerLogins } from '../features/flow/server-logins.ts';
 import { approvalCallbacks } from '../features/grants/ciba/callbacks.ts';
@@ -119,8 +119,13 @@ import { outboundAllow, packagesDirectory, SECRET_SETTINGS, type Settings } from
 import { isForThisMachine, workersOf } from '../settings/server.ts';
 import type { Store } from '../store/contract.ts';
 import { createLeases } from '../store/leases.ts';
-import { withBuiltIns } from '../tenant/built-ins.ts';
-import { type Config, type FullConfig, openConfig, type TenantConfig } from '../tenant/config.ts';
+import {
+  type Config,
+  type FullConfig,
+  openConfig,
+  type TenantConfig,
+  withBuiltIns,
+} from '../tenant/config.ts';
 import { createEvents, type Events, keepRetention, retentionDays } from '../tenant/events.ts';
 import { createLogCounts } from '../tenant/log-counts.ts';
 import { type Administrators, type AllUsers, withAdministrators } from '../users/administrators.ts';

@@ -8,7 +8,7 @@ import { managementAudience } from '../features/management/audience.ts';
 import type { Metrics } from '../features/metrics/registry.ts';
 import { serveMetrics } from '../features/metrics/serve.ts';
 import { switchMetricsOn } from '../features/metrics/switch.ts';
-import { inTurns } from '../http/turns.ts';
+import { inTurns } from '../http/application.ts';
 import type { TenantFile } from '../records/tenant.ts';
 import { type Clock, steadyClock, systemClock } from '../runtime/clock.ts';
 import { type Random, systemRandom } from '../runtime/secrets.ts';

@@ -7,8 +7,7 @@ import type { CallRules } from '../../src/features/management/call.ts';
 import { MANAGEMENT_CALLS } from '../../src/features/management/calls.ts';
 import { parseRouteKey } from '../../src/http/router.ts';
 import { FEATURES } from '../../src/server/features.ts';
-import { PRESENCES } from '../../src/users/login.ts';
-import { USER_ACTS } from '../../src/users/user-acts.ts';
+import { PRESENCES, USER_ACTS } from '../../src/users/login.ts';
 import {
   BY_OTHER_PROOF,
   call,

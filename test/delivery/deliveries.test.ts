@@ -4,8 +4,12 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { createDeliveries, type Deliveries } from '../../src/capabilities/delivery/deliveries.ts';
-import { type Pause, timerPause } from '../../src/capabilities/delivery/queue.ts';
+import {
+  createDeliveries,
+  type Deliveries,
+  type Pause,
+  timerPause,
+} from '../../src/capabilities/delivery/deliveries.ts';
 import { createLog } from '../../src/runtime/log.ts';
 import { systemRandom } from '../../src/runtime/secrets.ts';
 import type { Store } from '../../src/store/contract.ts';

@@ -1,7 +1,7 @@
 // The queue of background messages. Time is a list of pauses that the test ends.
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { expect } from 'chai';
-import { createQueue, type Pause } from '../../src/capabilities/delivery/queue.ts';
+import { createQueue, type Pause } from '../../src/capabilities/delivery/deliveries.ts';
 import { type Requester, requester } from '../../src/runtime/requester.ts';
 
 const SERVER = requester();

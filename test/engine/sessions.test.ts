@@ -1,8 +1,8 @@
 // Ending sessions for other reasons than a logout, such as a changed password or a blocked user.
 import { expect } from 'chai';
 import { createChallenges } from '../../src/capabilities/protection/challenges.ts';
-import { createEventBudget } from '../../src/capabilities/protection/event-budget.ts';
 import { createLoginTickets } from '../../src/capabilities/protection/login-tickets.ts';
+import { createEventBudget } from '../../src/capabilities/protection/rate-limit.ts';
 import { createSigning } from '../../src/capabilities/signing/signing.ts';
 import { createCommits, createReadAhead } from '../../src/engine/base/commit.ts';
 import { createAdapter } from '../../src/engine/provider/adapter.ts';

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { SignJWT } from 'jose';
-import { waitForEarlyProofs } from '../../src/engine/binding/dpop.ts';
+import { waitForEarlyProofs } from '../../src/engine/binding/proof-of-possession.ts';
 import { type Answer, createAgent } from '../support/agent.ts';
 import { clientKey } from '../support/client-key.ts';
 import { createProver, type Prover } from '../support/dpop.ts';

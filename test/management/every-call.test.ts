@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { exportPKCS8, generateKeyPair, importPKCS8, SignJWT } from 'jose';
 import { parse } from 'yaml';
 import { z } from 'zod';
-import { toResource } from '../../src/engine/base/requested-audience.ts';
+import { toResource } from '../../src/engine/base/request-extensions.ts';
 import type { CallRules } from '../../src/features/management/call.ts';
 import { MANAGEMENT_CALLS } from '../../src/features/management/calls.ts';
 import { consentId } from '../../src/records/engine.ts';

@@ -1,6 +1,6 @@
 // Lists with more than a thousand items, and searches that time out.
 import { expect } from 'chai';
-import { toResource } from '../../src/engine/base/requested-audience.ts';
+import { toResource } from '../../src/engine/base/request-extensions.ts';
 import { QueryTimeout, type Store } from '../../src/store/contract.ts';
 import { openStore } from '../../src/store/open.ts';
 import { startServer, type TestServer } from '../support/server.ts';

@@ -1,7 +1,7 @@
 // Calls of the Management API whose caller loses its rights while the body still arrives.
 import type { ServerResponse } from 'node:http';
 import { expect } from 'chai';
-import { toResource } from '../../src/engine/base/requested-audience.ts';
+import { toResource } from '../../src/engine/base/request-extensions.ts';
 import { rememberConsent } from '../../src/engine/token/grants.ts';
 import { tenant } from '../connections/passwordless/tenant.ts';
 import { metadata } from '../connections/samlp/metadata-server.ts';

@@ -1,7 +1,7 @@
 // Users in the Management API: creating them in each kind of connection, changing them, and what responses and tokens
 // show.
 import { expect } from 'chai';
-import { toResource } from '../../src/engine/base/requested-audience.ts';
+import { toResource } from '../../src/engine/base/request-extensions.ts';
 import { rememberConsent } from '../../src/engine/token/grants.ts';
 import { tenant } from '../connections/passwordless/tenant.ts';
 import { createAgent } from '../support/agent.ts';

@@ -1,7 +1,7 @@
 // Access tokens of users for the Management API: what ends them, and what the login that they were issued for has to
 // have. JWTs for other APIs end for us with the same events.
 import { expect } from 'chai';
-import { toResource } from '../../src/engine/base/requested-audience.ts';
+import { toResource } from '../../src/engine/base/request-extensions.ts';
 import { rememberConsent } from '../../src/engine/token/grants.ts';
 import { createAgent } from '../support/agent.ts';
 import { API, tenant as base, logIn, responseOf, token, webRequest } from '../support/flows.ts';

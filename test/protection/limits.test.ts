@@ -1,8 +1,12 @@
 // Limits by path, and their memory use.
 import { expect } from 'chai';
 import type { Context } from 'koa';
-import { addressKey, isListed } from '../../src/capabilities/protection/callers.ts';
-import { createRateLimits, unknownLimits } from '../../src/capabilities/protection/rate-limit.ts';
+import {
+  addressKey,
+  createRateLimits,
+  isListed,
+  unknownLimits,
+} from '../../src/capabilities/protection/rate-limit.ts';
 import { engineLimits } from '../../src/engine/base/declaration.ts';
 import { databaseLimits } from '../../src/features/connections/database/declaration.ts';
 import { passwordlessLimits } from '../../src/features/connections/passwordless/declaration.ts';

@@ -1,7 +1,7 @@
 // Concurrent attempts, at the interface that every login calls.
 import { expect } from 'chai';
 import { type Attempts, createAttempts } from '../../src/capabilities/protection/attempts.ts';
-import { createKnownCallers } from '../../src/capabilities/protection/callers.ts';
+import { createKnownCallers } from '../../src/capabilities/protection/rate-limit.ts';
 import { openConfig } from '../../src/tenant/config.ts';
 import { databaseUser } from '../support/database-user.ts';
 import { tenant } from '../support/flows.ts';

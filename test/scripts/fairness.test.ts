@@ -1,6 +1,6 @@
 // Which of the scripts that wait for a thread is next, when one application has started many that never end.
 import { expect } from 'chai';
-import { scriptRunner } from '../../src/features/connections/run-script.ts';
+import { scriptRunner } from '../../src/features/connections/redirect.ts';
 import { askedBy } from '../../src/runtime/requester.ts';
 import { startSandbox } from './support.ts';
 

@@ -13,7 +13,7 @@ import { type Registration, RegistrationRefused } from '../../users/registration
 import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
 import type { Deliveries } from '../delivery/deliveries.ts';
-import { type DeliveryKind, TooManyDeliveries } from '../delivery/delivery-kind.ts';
+import { type DeliveryKind, TooManyDeliveries } from '../delivery/deliveries.ts';
 import { type ActionLogFields, type Actions, MAX_ACTION_MS } from './actions.ts';
 import type { ActionOutcome } from './commands.ts';
 import { type ActionEvent, withMembers } from './current-event.ts';

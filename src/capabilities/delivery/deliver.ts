@@ -10,7 +10,7 @@ import type { Events } from '../../tenant/events.ts';
 import type { Users } from '../../users/users.ts';
 import { deliveryEvents } from './declaration.ts';
 import type { Deliveries, PreparedDelivery } from './deliveries.ts';
-import { type DeliveryKind, TooManyDeliveries } from './delivery-kind.ts';
+import { type DeliveryKind, TooManyDeliveries, timerPause } from './deliveries.ts';
 import {
   type CredentialRef,
   DeliveryError,
@@ -20,7 +20,6 @@ import {
   type Notice,
   type PreparedMessage,
 } from './messages.ts';
-import { timerPause } from './queue.ts';
 import type { Templates } from './templates.ts';
 import type { Outgoing, OutgoingEmail, OutgoingSms, Transport } from './transport.ts';
 

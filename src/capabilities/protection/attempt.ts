@@ -2,7 +2,7 @@
 import type { Clock } from '../../runtime/clock.ts';
 import type { Store } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';
-import type { Caller, KnownCallers } from './callers.ts';
+import type { Caller, KnownCallers } from './rate-limit.ts';
 
 /** The account that an attempt is for, and the caller that makes it. */
 export interface Attempt extends Caller {

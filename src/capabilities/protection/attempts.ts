@@ -1,5 +1,7 @@
 // Counts wrong passwords and codes of every kind of login (password grant, hosted page, passwordless, MFA), and
 // locks accounts.
+
+import type { Context } from 'koa';
 import { AuthError } from '../../http/errors.ts';
 import type { Bucket } from '../../http/limits.ts';
 import { CONSOLE_DIRECTORY } from '../../records/administrators.ts';
@@ -13,9 +15,15 @@ import { type Random, sha256, systemRandom } from '../../runtime/secrets.ts';
 import { type Collection, type Store, UniqueKeyError } from '../../store/contract.ts';
 import type { User } from '../../users/user.ts';
 import type { Attempt, AttemptsDependencies } from './attempt.ts';
-import { addressKey, type Caller, type CallerLookup, isListed } from './callers.ts';
 import { protectionLimits } from './declaration.ts';
-import { protectionOf } from './rate-limit.ts';
+import {
+  addressKey,
+  type Caller,
+  type CallerLookup,
+  isListed,
+  protectionOf,
+  type RateLimits,
+} from './rate-limit.ts';
 
 /** An attempt that may be verified. Exactly one of its three functions must be called. */
 interface AdmittedAttempt {
@@ -646,4 +654,14 @@ async function countOne(
     if (!(thrown instanceof UniqueKeyError)) throw thrown;
     return (await failures.update(id, next))?.failures ?? 1;
   }
+}
+
+// The rate limit of passwords, at every endpoint that takes one.
+
+/** Counts a password that is tried. @throws AuthError 429 if there were too many for a user from one IP address. */
+export type LimitLogin = (ctx: Context, connection: { name: string }, identifier: string) => Promise<void>;
+
+export function limitLogins(rateLimits: Pick<RateLimits, 'takeFrom'>): LimitLogin {
+  return (ctx, connection, identifier) =>
+    rateLimits.takeFrom(ctx, protectionLimits.login, `${connection.name}\n${nameKey(identifier)}`);
 }

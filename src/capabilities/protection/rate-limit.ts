@@ -1,17 +1,148 @@
 // Rate limits as token buckets (docs/operating.md), with the X-RateLimit headers. Counters may be lost in a crash.
 // docs/decisions/passwords-protection.md#token-buckets-refill-continuously
 import type { Context } from 'koa';
+import { addressKey, addressList, networkKey } from '../../http/addresses.ts';
 import { AuthError } from '../../http/errors.ts';
 import { type Bucket, type Limit, type Limits, NETWORK, type Times } from '../../http/limits.ts';
 import { CONSOLE_DIRECTORY } from '../../records/administrators.ts';
+import type { EventBounds } from '../../records/log-events.ts';
 import { type AttackProtection, attackProtectionSchema } from '../../records/protection.ts';
 import type { TenantFile } from '../../records/tenant.ts';
-import type { Clock } from '../../runtime/clock.ts';
+import { type Clock, epochSeconds } from '../../runtime/clock.ts';
 import type { Measures } from '../../runtime/measures.ts';
+import { raiseStanding } from '../../runtime/requester.ts';
 import { sha256 } from '../../runtime/secrets.ts';
 import { type Store, UniqueKeyError } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';
-import { addressKey, networkKey } from './callers.ts';
+import type { EventBudget, TenantEvent } from '../../tenant/events.ts';
+
+// Known callers: browsers and addresses that have logged in to an account before. They have limits of their own, so
+// that guesses and messages of strangers cannot lock the owner out.
+
+/** The sender of a request. */
+export interface Caller {
+  ip: string;
+  /** The browser's identifier (a cookie's hash), unless a page of another site made the request. */
+  browser?: string | undefined;
+  /** Whether this response sets the cookie. The browser may not keep it. */
+  isNewBrowser?: boolean;
+}
+
+/** A caller that has logged in to the account before. */
+interface KnownCaller {
+  /** The key that limits of this caller are counted under, a hash. */
+  key: string;
+  by: 'browser' | 'address';
+}
+
+/** What the store knows of a caller. */
+export interface CallerLookup {
+  /** Undefined for a stranger. */
+  known: KnownCaller | undefined;
+  /** The keys of the caller to be written after a login, and whether any of them is new. */
+  keysToWrite: readonly string[];
+  isNew: boolean;
+}
+
+export interface KnownCallers {
+  // docs/decisions/passwords-protection.md#known-callers-of-an-account-have-limits-of-their-own
+  /**
+   * Returns the caller if it logged in to the account in the last ninety days.
+   * @param userId undefined when there is no such account; the lookup then takes the same time, so that timing does
+   *   not reveal it.
+   * @returns undefined for a stranger.
+   */
+  recognize(userId: string | undefined, caller: Caller): Promise<KnownCaller | undefined>;
+  /** As {@link recognize}, with what {@link remember} would otherwise read again. */
+  lookUp(userId: string | undefined, caller: Caller): Promise<CallerLookup>;
+  /**
+   * Remembers a caller that has logged in.
+   * @param lookup the result of {@link lookUp} in this login.
+   */
+  remember(userId: string, caller: Caller, lookup?: CallerLookup): Promise<void>;
+  /** Forgets all callers of an account, for example after a password reset. */
+  forgetAllOf(userId: string): Promise<void>;
+}
+
+const KNOWN_SECONDS = 90 * 86_400;
+/** A record is not written again within this time. */
+const RENEW_SECONDS = 86_400;
+/** How many callers of an account are kept. The least recently seen are deleted first. */
+const MAX_CALLERS = 50;
+
+/** Returns a caller's keys, the most specific first. */
+export function callerKeys({ ip, browser, isNewBrowser = false }: Caller): string[] {
+  const keys = [...(browser === undefined ? [] : [`browser:${browser}`]), `address:${addressKey(ip)}`];
+  return isNewBrowser ? keys.reverse() : keys;
+}
+
+/**
+ * Returns the keys that a challenge is requested under: the browser alone, because others may share its address. A
+ * new browser also has the address, because it may not keep the cookie.
+ */
+export function askersOf(caller: Caller): string[] {
+  const keys = callerKeys(caller);
+  return caller.isNewBrowser === true ? keys : keys.slice(0, 1);
+}
+
+/** Returns the known callers of a store. Their keys are hashed. */
+export function createKnownCallers(store: Store, clock: Clock): KnownCallers {
+  const callers = store.collection('knownCallers');
+  const idOf = (userId: string, key: string) => sha256(`${userId}\n${key}`);
+  const lookUp = async (userId: string | undefined, caller: Caller): Promise<CallerLookup> => {
+    const keys = callerKeys(caller);
+    const found = await Promise.all(keys.map((key) => callers.get(idOf(userId ?? '', key))));
+    const until = epochSeconds(clock) + KNOWN_SECONDS;
+    const index = found.findIndex((one) => one !== undefined);
+    const id = found[index]?.id;
+    if (id !== undefined) raiseStanding('known');
+    const by = keys[index]?.startsWith('browser:') === true ? 'browser' : 'address';
+    return {
+      known: id === undefined ? undefined : { key: id, by },
+      keysToWrite: keys.filter((_key, at) => (found[at]?.expiresAt ?? 0) <= until - RENEW_SECONDS),
+      isNew: found.includes(undefined),
+    };
+  };
+  /** Deletes the least recently seen callers when there are too many. */
+  const makeRoom = async (userId: string, added: number): Promise<void> => {
+    const all = await callers.findBy('user', userId);
+    const oldest = [...all]
+      .sort((a, b) => (a.expiresAt ?? 0) - (b.expiresAt ?? 0))
+      .slice(0, Math.max(0, all.length + added - MAX_CALLERS));
+    await Promise.all(oldest.map((one) => callers.delete(one.id)));
+  };
+  return {
+    recognize: async (userId, caller) => (await lookUp(userId, caller)).known,
+    lookUp,
+    remember: async (userId, caller, lookup) => {
+      const { keysToWrite, isNew } = lookup ?? (await lookUp(userId, caller));
+      const expiresAt = epochSeconds(clock) + KNOWN_SECONDS;
+      await Promise.all([
+        ...keysToWrite.map((key) => callers.put({ id: idOf(userId, key), user_id: userId, expiresAt })),
+        isNew && makeRoom(userId, keysToWrite.length),
+      ]);
+    },
+    forgetAllOf: async (userId) => {
+      await callers.deleteBy('user', userId);
+    },
+  };
+}
+
+// Lists of client addresses in the tenant's protection settings.
+
+export { addressKey, networkKey };
+
+/**
+ * Each list is compiled once, because every login checks three of them. A change of the settings brings new arrays.
+ */
+const compiled = new WeakMap<readonly string[], (ip: string) => boolean>();
+
+/** Returns whether a list of IP addresses and CIDR ranges contains an address. The list must not be mutated. */
+export function isListed(list: readonly string[], ip: string): boolean {
+  const known = compiled.get(list) ?? addressList(list);
+  compiled.set(list, known);
+  return known(ip);
+}
 
 // The arithmetic of token buckets.
 
@@ -368,4 +499,53 @@ export function unknownLimits(
   return Object.keys(attackProtection.rateLimits)
     .filter((name) => !Object.hasOwn(limits, name))
     .map((name) => `attackProtection.rateLimits.${name} is not known here: it is kept, and has no effect`);
+}
+
+// Limits the log events of unknown users, by address and in total, so that strangers cannot fill the store.
+// docs/decisions/sessions-logout.md#a-refused-logout-changes-nothing
+
+interface Bounds {
+  address: Bucket;
+  all: Bucket;
+}
+
+const BOUNDS: Readonly<Record<Exclude<EventBounds, 'unbounded'>, Bounds>> = {
+  rejections: { address: { capacity: 10, perMinute: 0.1 }, all: { capacity: 100, perMinute: 1 } },
+  attempts: { address: { capacity: 200, perMinute: 20 }, all: { capacity: 5_000, perMinute: 100 } },
+};
+
+/** How many addresses have a bucket. An evicted address still counts towards the total. */
+const MAX_ADDRESSES = 10_000;
+
+type Levels = Map<string, Level>;
+
+/**
+ * Returns the budget of a process for each event type, by address and in total. Events of known users are not
+ * limited.
+ */
+export function createEventBudget(clock: Clock): EventBudget {
+  const [byAddress, total]: [Levels, Levels] = [new Map(), new Map()];
+  const omitted = new Map<string, number>();
+  return (event: TenantEvent) => {
+    const { code, bounds } = event.type;
+    if (event.user_id !== undefined || bounds === 'unbounded') return { isRecorded: true, omitted: 0 };
+    const { ip = '' } = event;
+    const { address, all } = BOUNDS[bounds];
+    const now = clock();
+    const omittedBefore = omitted.get(code) ?? 0;
+    const isRecorded =
+      take(byAddress, `${code}\n${addressKey(ip)}`, address, now) && take(total, code, all, now);
+    omitted.set(code, isRecorded ? 0 : omittedBefore + 1);
+    return { isRecorded, omitted: isRecorded ? omittedBefore : 0 };
+  };
+}
+
+/** Takes one from a bucket. @returns whether there was one. */
+function take(levels: Levels, key: string, bucket: Bucket, now: number): boolean {
+  const { level, left } = updateLevel(bucket, levels.get(key), { now, taken: 1 });
+  levels.delete(key);
+  levels.set(key, level);
+  const [oldest] = levels.keys();
+  if (levels.size > MAX_ADDRESSES && oldest !== undefined) levels.delete(oldest);
+  return left >= 0;
 }

@@ -5,12 +5,11 @@ import type { ResourceServer as Api } from '../../records/collections.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
-import { OIDC_SCOPES, toAudience, toResource } from '../base/requested-audience.ts';
-import { applicationSettings } from '../client/applications.ts';
-import { tokenAlgorithm } from '../client/compliance.ts';
+import { OIDC_SCOPES, toAudience, toResource } from '../base/request-extensions.ts';
+import { applicationSettings, tokenAlgorithm } from '../client/applications.ts';
 import { accessTokenEncryption } from '../client/encryption.ts';
-import type { MachineOrganizations } from './organizations.ts';
-import { type Organizations, organizationOf } from './organizations.ts';
+import type { MachineOrganizations } from './admission.ts';
+import { type Organizations, organizationOf } from './admission.ts';
 
 interface ResourceIndicators {
   defaultResource(

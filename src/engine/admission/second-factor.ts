@@ -6,7 +6,7 @@ import type { AuthError } from '../../http/errors.ts';
 import type { Login } from '../../users/login.ts';
 import type { User } from '../../users/user.ts';
 import type { AuthorizationDetail } from '../base/authorization-details.ts';
-import { requestedAudience } from '../base/requested-audience.ts';
+import { requestedAudience } from '../base/request-extensions.ts';
 
 /**
  * A token request that a later one completes: one that was refused for lack of a second factor, that waited for its

@@ -3,19 +3,21 @@
 import type { ParsedUrlQuery } from 'node:querystring';
 import { type Client, errors, type KoaContextWithOIDC } from 'oidc-provider';
 import { isTicket } from '../../capabilities/protection/challenges.ts';
-import { isCredentialName } from '../../http/request-log.ts';
+import { isCredentialName } from '../../http/application.ts';
 import { scopeValues } from '../../records/apis.ts';
 import type { Config } from '../../tenant/config.ts';
+import type { Organizations } from '../admission/admission.ts';
 import { transferOf } from '../admission/exchange-context.ts';
-import type { Organizations } from '../admission/organizations.ts';
 import { POPUP_MODE } from '../base/message-modes.ts';
 import {
   EXTENSIONS_PARAMETER,
   PLACEHOLDER_NONCE,
   type RequestExtensions,
   readExtensions,
+  requestedApi,
+  requestedAudience,
+  toResource,
 } from '../base/request-extensions.ts';
-import { requestedApi, requestedAudience, toResource } from '../base/requested-audience.ts';
 import { applicationSettings } from '../client/applications.ts';
 import type { ServerLoginCallbacks } from '../client/server-login-callbacks.ts';
 import { allowsRefresh } from '../session/session-transfer.ts';

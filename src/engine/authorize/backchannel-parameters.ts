@@ -5,7 +5,7 @@ import type { Client } from '../../records/collections.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Store } from '../../store/contract.ts';
 import { OBJECT_REUSED, recordObjectUse } from '../base/request-replay.ts';
-import { backchannelFault } from '../client/compliance.ts';
+import { backchannelFault } from '../client/applications.ts';
 import { readBackchannelObject } from './received-request.ts';
 
 export interface BackchannelParameters {

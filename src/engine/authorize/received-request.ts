@@ -15,7 +15,7 @@ import type { Clock } from '../../runtime/clock.ts';
 import type { Store } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';
 import { OBJECT_REUSED, recordObjectUse } from '../base/request-replay.ts';
-import { requestFault } from '../client/compliance.ts';
+import { requestFault } from '../client/applications.ts';
 import type { ServerLoginCallbacks } from '../client/server-login-callbacks.ts';
 import { INVALID_REQUEST_URI, isPushedUri, type PushedRequests } from './pushed-requests.ts';
 import { uidOfState } from './restarted-request.ts';
@@ -116,7 +116,7 @@ async function refuseReusedObject(
   return isFirst ? read : refusedRequest(parameters, 'invalid_request_object', OBJECT_REUSED);
 }
 
-/** Returns the request, refused if it breaks its application's compliance level (compliance.ts). */
+/** Returns the request, refused if it breaks its application's compliance level (`applications.ts`). */
 function checkCompliance(client: Client, request: ReceivedRequest, isPushed: boolean): ReceivedRequest {
   const { parameters, isSigned = false } = request;
   if (request.refused !== undefined) return request;

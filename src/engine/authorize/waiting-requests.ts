@@ -1,5 +1,6 @@
 // Authorization requests that wait for their user: finds that of a browser, stores data with it, and resumes it. The
 // engine calls such a request an interaction; everything of ours calls it a waiting request.
+
 import type { Context } from 'koa';
 import type Provider from 'oidc-provider';
 import { errors, type InteractionResults } from 'oidc-provider';
@@ -9,18 +10,71 @@ import { AuthError } from '../../http/errors.ts';
 import type { Correlation } from '../../runtime/requester.ts';
 import { hashSecret } from '../../runtime/secrets.ts';
 import type { Store } from '../../store/contract.ts';
-import type { Login } from '../../users/login.ts';
-import { isUnattended } from '../../users/user-acts.ts';
+import { isUnattended, type Login } from '../../users/login.ts';
 import type { Users } from '../../users/users.ts';
+import { isCredentialCurrent } from '../admission/admission.ts';
+import { transferOf, wouldEnroll } from '../admission/exchange-context.ts';
 import type { SecondFactor } from '../admission/second-factor.ts';
-import { readExtensions } from '../base/request-extensions.ts';
-import { isOidcScope } from '../base/requested-audience.ts';
-import { loginBeforeSecondFactor } from '../login/before-second-factor.ts';
+import { isOidcScope, readExtensions } from '../base/request-extensions.ts';
 import { loginAnswer } from '../login/browser-login.ts';
-import { type ReturnRequest, waitingActionsOf } from '../login/login-runs.ts';
-import { LACKS_USER, type MissingConsent, missingConsent, resourceScopes } from '../login/policy.ts';
-import { connectionOf, presenceOf } from '../session/sessions.ts';
+import { type ReturnRequest, waitingActionsOf } from '../login/login-actions.ts';
+import {
+  LACKS_SECOND_FACTOR,
+  LACKS_USER,
+  type MissingConsent,
+  missingConsent,
+  resourceScopes,
+} from '../login/policy.ts';
+import { connectionOf, credentialVersionOf, presenceOf, providerSessionOf } from '../session/sessions.ts';
 import { OIDC_CONSENT_KEY, rememberConsent } from '../token/grants.ts';
+
+// Finds the login that waits for its second factor.
+
+type Interaction = InstanceType<Provider['Interaction']>;
+
+/**
+ * Returns the login that lacks its second factor: that of this request, or of the browser's session (step-up).
+ * @param ip the user's present address.
+ * @returns undefined when there is none or it does not hold any more: a new password ends logins with the old one,
+ *   and the end of a session ends its step-ups.
+ */
+async function loginBeforeSecondFactor(
+  provider: Provider,
+  { users, secondFactor }: { users: Users; secondFactor: Pick<SecondFactor, 'enrolledFactors'> },
+  { lastSubmission, session, prompt }: Interaction,
+  ip: string,
+): Promise<Login | undefined> {
+  const { firstFactor } = (lastSubmission ?? {}) as { firstFactor?: Login };
+  const wouldEnrollFactor = async (login: Pick<Login, 'userId' | 'presence'>) =>
+    isUnattended(login) && wouldEnroll(secondFactor, login, await users.get(login.userId));
+  if (firstFactor !== undefined) {
+    const holds = await isCredentialCurrent(users, firstFactor);
+    return holds && !(await wouldEnrollFactor(firstFactor)) ? firstFactor : undefined;
+  }
+  const lacksNothingElse =
+    prompt.name === 'login' && prompt.reasons.length === 1 && prompt.reasons[0] === LACKS_SECOND_FACTOR;
+  const userId = session?.accountId;
+  if (!lacksNothingElse || userId === undefined || session?.uid === undefined) return undefined;
+  const openSession = await provider.Session.findByUid(session.uid);
+  if (openSession?.accountId !== userId) return undefined;
+  // A session may survive the change of a password, but a step-up in it then asks for the password again.
+  const credentialVersion = credentialVersionOf(openSession);
+  if (!(await isCredentialCurrent(users, { userId, credentialVersion }))) return undefined;
+  const presence = presenceOf(openSession);
+  if (await wouldEnrollFactor({ userId, presence })) return undefined;
+  return {
+    userId,
+    connection: connectionOf(openSession) ?? '',
+    amr: [...(openSession.amr ?? [])],
+    presence,
+    authTime: openSession.loginTs ?? 0,
+    // The present address, not that of the login: the session may be used from elsewhere now.
+    ip,
+    credentialVersion,
+    providerSession: providerSessionOf(openSession),
+    transfer: transferOf(openSession),
+  };
+}
 
 // Binds each waiting request to its browser. The engine relies on cookies that any sibling sub-domain could set in
 // another user's browser (`__Secure-`, with a path). An attacker could so make a victim log in to a request that
@@ -84,8 +138,6 @@ export function unbindBrowser(ctx: Context, uid: string): void {
 
 /** The path where the engine sends the browser of a waiting request. @see waitingPath */
 const WAITING_PATH = /^\/u\/([\w-]+)$/;
-
-type Interaction = InstanceType<Provider['Interaction']>;
 
 /** The data stored with a waiting request: the answers so far, and our own. */
 interface RequestData extends InteractionResults {

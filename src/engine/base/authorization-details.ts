@@ -14,7 +14,7 @@ import { AuthError } from '../../http/errors.ts';
 import type { ResourceServer as Api } from '../../records/collections.ts';
 import { jsonOf } from '../../runtime/json.ts';
 import type { Config } from '../../tenant/config.ts';
-import { requestedAudience, toAudience } from './requested-audience.ts';
+import { requestedAudience, toAudience } from './request-extensions.ts';
 
 /** One authorization detail; its members beside `type` are the API's. */
 export type AuthorizationDetail = { type: string } & UnknownObject;

@@ -14,7 +14,7 @@ import type { ResourceServer } from '../../records/collections.ts';
 import { isSameName, subjectOf } from '../../records/distinguished-name.ts';
 import { isSameSecret } from '../../runtime/secrets.ts';
 import type { Config } from '../../tenant/config.ts';
-import { toAudience } from '../base/requested-audience.ts';
+import { toAudience } from '../base/request-extensions.ts';
 import { applicationSettings, type CertificateRules } from '../client/applications.ts';
 import { type Confirmation, refuseUnbound, thumbprintOf } from './proof-of-possession.ts';
 

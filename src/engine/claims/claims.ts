@@ -26,11 +26,15 @@ import {
 } from '../../users/profile.ts';
 import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
-import { admissionError } from '../admission/admission.ts';
-import { notMemberDescription, type Organizations, organizationOf } from '../admission/organizations.ts';
+import {
+  admissionError,
+  notMemberDescription,
+  type Organizations,
+  organizationOf,
+} from '../admission/admission.ts';
 import type { ReadAhead } from '../base/commit.ts';
 import { engineEvents } from '../base/declaration.ts';
-import { OIDC_SCOPES } from '../base/requested-audience.ts';
+import { OIDC_SCOPES } from '../base/request-extensions.ts';
 import { endsOf, ISSUED_AT_MS } from '../base/signed-tokens.ts';
 import { type ApplicationSettings, applicationSettings } from '../client/applications.ts';
 

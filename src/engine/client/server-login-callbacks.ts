@@ -1,7 +1,7 @@
 // The callbacks of logins that this server starts itself rather than for an authorization request of an application, such as
 // those for another protocol's applications or for the approval of a device.
 
-import type { UserAct } from '../../users/user-acts.ts';
+import type { UserAct } from '../../users/login.ts';
 
 /** The callbacks of one kind of such logins: addresses of this server that no application may register. */
 export interface ServerLoginCallback {

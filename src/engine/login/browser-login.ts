@@ -14,17 +14,16 @@ import type { Correlation } from '../../runtime/requester.ts';
 import type { Store, Write } from '../../store/contract.ts';
 import type { Login, Transfer } from '../../users/login.ts';
 import type { Users } from '../../users/users.ts';
-import { admissionOf } from '../admission/admission.ts';
+import type { Organizations } from '../admission/admission.ts';
+import { admissionOf, organizationOfSession } from '../admission/admission.ts';
 import { transferMembers, transferOf } from '../admission/exchange-context.ts';
 import { boundsOf } from '../admission/lifetimes.ts';
-import type { Organizations } from '../admission/organizations.ts';
-import { organizationOfSession } from '../admission/organizations.ts';
 import type { AuthenticatedLogin, SecondFactor } from '../admission/second-factor.ts';
 import { loginRequirements } from '../admission/second-factor.ts';
-import { deviceOf } from '../base/device.ts';
+import { deviceOf } from '../base/request-extensions.ts';
 import { applicationSettings } from '../client/applications.ts';
 import { credentialVersionOf, factorsOf, type SessionLogin } from '../session/sessions.ts';
-import type { LoginExecutions } from './login-runs.ts';
+import type { LoginExecutions } from './login-actions.ts';
 import type { Settlement } from './settle.ts';
 
 /** The stored answer to a waiting request, with its login. */

@@ -4,7 +4,7 @@ import type { Context } from 'koa';
 import type { KoaContextWithOIDC, RefreshToken } from 'oidc-provider';
 import { clientOf, connectionOf, identityOf, userOf } from '../../capabilities/actions/facts.ts';
 import type { UserRole } from '../../capabilities/actions/run-action.ts';
-import { isCredentialName } from '../../http/request-log.ts';
+import { isCredentialName } from '../../http/application.ts';
 import { tenantHostOf } from '../../http/request-target.ts';
 import { amrOfFirst, firstMethodOf } from '../../records/first-methods.ts';
 import type { Frozen } from '../../records/record.ts';
@@ -17,11 +17,15 @@ import type { Asker } from '../../users/asker.ts';
 import { type Identity, primaryIdentity } from '../../users/changes.ts';
 import type { Transfer } from '../../users/login.ts';
 import type { User } from '../../users/user.ts';
+import type { Organizations } from '../admission/admission.ts';
 import { actorOf, transferOf } from '../admission/exchange-context.ts';
-import type { Organizations } from '../admission/organizations.ts';
 import type { SecondFactor } from '../admission/second-factor.ts';
-import { EXTENSIONS_PARAMETER, upstreamParameters } from '../base/request-extensions.ts';
-import { requestedAudience, toAudience } from '../base/requested-audience.ts';
+import {
+  EXTENSIONS_PARAMETER,
+  requestedAudience,
+  toAudience,
+  upstreamParameters,
+} from '../base/request-extensions.ts';
 import { transactionOf } from '../base/transaction-event.ts';
 import { anonymousSessionPart } from '../session/anonymous-sessions.ts';
 import { describeRefreshToken } from '../session/refresh-directory.ts';

@@ -7,17 +7,16 @@ import { mayLogInTo } from '../../records/administrators.ts';
 import { asksEachTime } from '../../records/apis.ts';
 import { authenticationClasses } from '../../records/authentication-classes.ts';
 import type { Config } from '../../tenant/config.ts';
-import { isUnattended } from '../../users/user-acts.ts';
-import { matchesConnection } from '../admission/admission.ts';
-import { transferOf } from '../admission/exchange-context.ts';
+import { isUnattended } from '../../users/login.ts';
 import {
+  matchesConnection,
   notMemberDescription,
   type Organizations,
   organizationOfSession,
-} from '../admission/organizations.ts';
+} from '../admission/admission.ts';
+import { transferOf } from '../admission/exchange-context.ts';
 import { type AuthorizationDetail, detailsIn } from '../base/authorization-details.ts';
-import { readExtensions } from '../base/request-extensions.ts';
-import { isOidcScope, requestedAudience, toAudience } from '../base/requested-audience.ts';
+import { isOidcScope, readExtensions, requestedAudience, toAudience } from '../base/request-extensions.ts';
 import { lacksEssentialClass, requestedClaims, scopesOfClaims } from '../claims/claims.ts';
 import { applicationSettings } from '../client/applications.ts';
 import type { ServerLoginCallbacks } from '../client/server-login-callbacks.ts';

@@ -9,9 +9,9 @@ import type { Events } from '../../tenant/events.ts';
 import type { Login } from '../../users/login.ts';
 import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
+import type { Organizations } from '../admission/admission.ts';
 import { type Admission, admissionOf, matchesConnection } from '../admission/admission.ts';
 import { wouldEnroll } from '../admission/exchange-context.ts';
-import type { Organizations } from '../admission/organizations.ts';
 import type { LoginRequirements, SecondFactor } from '../admission/second-factor.ts';
 import { engineEvents } from '../base/declaration.ts';
 

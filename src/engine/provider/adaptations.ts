@@ -28,7 +28,7 @@ import {
 import { readExtensions } from '../base/request-extensions.ts';
 import { replayKey } from '../base/request-replay.ts';
 import type { BindToken } from '../binding/certificate-binding.ts';
-import { urlAtProofOrigin } from '../binding/dpop.ts';
+import { urlAtProofOrigin } from '../binding/proof-of-possession.ts';
 import type { UsedProofs } from '../binding/used-proofs.ts';
 import type { CustomClaims } from '../claims/claims.ts';
 import { applicationSettings } from '../client/applications.ts';

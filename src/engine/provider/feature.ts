@@ -2,8 +2,7 @@
 // needs: the compiler compares them with the capabilities of a tenant where the features are listed (src/server/features.ts).
 import { type Area, bindRoutes, type Route, type RouteDeclarations } from '../../http/router.ts';
 import type { Declaration } from '../../records/declaration.ts';
-import type { BuiltInNeeds, BuiltIns } from '../../tenant/built-ins.ts';
-import type { Config } from '../../tenant/config.ts';
+import type { BuiltInNeeds, BuiltIns, Config } from '../../tenant/config.ts';
 import type { LogoutChannel } from '../session/logout-channels.ts';
 import { type GrantDeclaration, grantTypeOf, type VendorGrant } from '../token/tokens.ts';
 

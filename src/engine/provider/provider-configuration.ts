@@ -18,9 +18,9 @@ import type { Store } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';
 import type { Users } from '../../users/users.ts';
+import type { MachineOrganizations, Organizations } from '../admission/admission.ts';
 import { resourceIndicators } from '../admission/audience.ts';
 import { lifetimes } from '../admission/lifetimes.ts';
-import type { MachineOrganizations, Organizations } from '../admission/organizations.ts';
 import type { SecondFactor } from '../admission/second-factor.ts';
 import {
   type ConnectionFault,
@@ -33,10 +33,14 @@ import { waitingPath } from '../authorize/waiting-requests.ts';
 import { richAuthorizationRequests } from '../base/authorization-details.ts';
 import type { Commits, ReadAhead } from '../base/commit.ts';
 import type { ErrorPage } from '../base/message-modes.ts';
-import { OIDC_SCOPES } from '../base/requested-audience.ts';
+import { OIDC_SCOPES } from '../base/request-extensions.ts';
 import { mutualTls, refuseUnboundRefresh } from '../binding/certificate-binding.ts';
-import { DPOP_ALGORITHMS, dpopFeature, type ProofState } from '../binding/dpop.ts';
-import { refuseUnboundToken } from '../binding/proof-of-possession.ts';
+import {
+  DPOP_ALGORITHMS,
+  dpopFeature,
+  type ProofState,
+  refuseUnboundToken,
+} from '../binding/proof-of-possession.ts';
 import {
   accounts,
   assertClaims,
@@ -49,11 +53,11 @@ import {
 import {
   applicationSettings,
   DELIVERY_MODE_PROPERTY,
+  engineProfile,
   RESPONSE_TYPES,
   SETTINGS_PROPERTY,
 } from '../client/applications.ts';
 import type { ClientAssertions } from '../client/client-authentication.ts';
-import { engineProfile } from '../client/compliance.ts';
 import { ENCRYPTION } from '../client/encryption.ts';
 import type { ServerLoginCallbacks } from '../client/server-login-callbacks.ts';
 import type { BrowserLogins } from '../login/browser-login.ts';

@@ -15,14 +15,14 @@ import type { ResourceServer as Api } from '../../records/collections.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
-import { permittedScopes } from '../admission/audience.ts';
-import { INTERACTION_SECONDS, sessionLifetime } from '../admission/lifetimes.ts';
 import {
   createOrganizations,
   machineOrganizations,
   type Organizations,
   organizationOf,
-} from '../admission/organizations.ts';
+} from '../admission/admission.ts';
+import { permittedScopes } from '../admission/audience.ts';
+import { INTERACTION_SECONDS, sessionLifetime } from '../admission/lifetimes.ts';
 import type { SecondFactor } from '../admission/second-factor.ts';
 import type { UseTicket } from '../authorize/authorization-parameters.ts';
 import { type AuthorizationEndpoint, authorizationEndpoint } from '../authorize/authorize.ts';
@@ -36,11 +36,15 @@ import { basicReader, type EnterEngine, engineEntrance, type ReadBasic } from '.
 import { engineFailures } from '../base/failures.ts';
 import { makeProvider, wrapGrants } from '../base/internals.ts';
 import { registerMessageModes } from '../base/message-modes.ts';
-import { isOidcScope, toAudience } from '../base/requested-audience.ts';
+import { isOidcScope, toAudience } from '../base/request-extensions.ts';
 import { type PublishedKeys, publishedKeys } from '../base/signed-tokens.ts';
 import { certificateBinding } from '../binding/certificate-binding.ts';
-import { loadProofState, type ProofState } from '../binding/dpop.ts';
-import { type CheckPossession, proofOfPossession } from '../binding/proof-of-possession.ts';
+import {
+  type CheckPossession,
+  loadProofState,
+  type ProofState,
+  proofOfPossession,
+} from '../binding/proof-of-possession.ts';
 import {
   type CustomClaims,
   createCustomClaims,
@@ -54,8 +58,7 @@ import {
   clientAssertions,
 } from '../client/client-authentication.ts';
 import { browserLogins } from '../login/browser-login.ts';
-import { type LoginActions, loginActions } from '../login/login-actions.ts';
-import { loginExecutions } from '../login/login-runs.ts';
+import { type LoginActions, loginActions, loginExecutions } from '../login/login-actions.ts';
 import { createSettlement, type Settlement } from '../login/settle.ts';
 import { addSessionState } from '../session/session-management.ts';
 import {

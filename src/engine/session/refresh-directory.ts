@@ -9,8 +9,8 @@ import type { Store } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';
 import { boundsOf } from '../admission/lifetimes.ts';
 import { endBackchannelRequests } from '../base/backchannel-requests.ts';
-import type { Device } from '../base/device.ts';
-import { isOidcScope, toAudience } from '../base/requested-audience.ts';
+import type { Device } from '../base/request-extensions.ts';
+import { isOidcScope, toAudience } from '../base/request-extensions.ts';
 import { revokeGrant } from './refresh-families.ts';
 
 export interface RefreshTokenView {

@@ -12,8 +12,8 @@ import { sha256 } from '../../runtime/secrets.ts';
 import type { Collection, Store } from '../../store/contract.ts';
 import { artifactKey } from '../base/artifact-keys.ts';
 import type { Commits, ReadAhead } from '../base/commit.ts';
-import { deviceOf } from '../base/device.ts';
 import { ALREADY_USED } from '../base/failures.ts';
+import { deviceOf } from '../base/request-extensions.ts';
 import { applicationSettings } from '../client/applications.ts';
 
 type Artifact = Frozen<ArtifactRecord>;

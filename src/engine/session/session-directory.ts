@@ -7,7 +7,7 @@ import type { Clock } from '../../runtime/clock.ts';
 import type { Store } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';
 import { absoluteEnd, boundsOf, isSessionExpired } from '../admission/lifetimes.ts';
-import type { Device } from '../base/device.ts';
+import type { Device } from '../base/request-extensions.ts';
 import { isoDate } from './refresh-directory.ts';
 import { sessionMetadata, setSessionMetadata } from './session-metadata.ts';
 import type { Sessions } from './sessions.ts';

@@ -5,8 +5,7 @@ import type { Context } from 'koa';
 import { errors, type Grant, type KoaContextWithOIDC, type RefreshToken } from 'oidc-provider';
 import type { Challenges } from '../../capabilities/protection/challenges.ts';
 import { AuthError } from '../../http/errors.ts';
-import { tenantHostOf } from '../../http/request-target.ts';
-import { requestValue } from '../../http/request-value.ts';
+import { requestValue, tenantHostOf } from '../../http/request-target.ts';
 import { scopeValues } from '../../records/apis.ts';
 import type { Client } from '../../records/collections.ts';
 import type { Frozen } from '../../records/record.ts';
@@ -22,9 +21,12 @@ import type { Users } from '../../users/users.ts';
 import { transferOf } from '../admission/exchange-context.ts';
 import type { SecondFactor } from '../admission/second-factor.ts';
 import { engineEvents } from '../base/declaration.ts';
-import { deviceOf } from '../base/device.ts';
-import { EXTENSIONS_PARAMETER, readExtensions } from '../base/request-extensions.ts';
-import { requestedAudience } from '../base/requested-audience.ts';
+import {
+  deviceOf,
+  EXTENSIONS_PARAMETER,
+  readExtensions,
+  requestedAudience,
+} from '../base/request-extensions.ts';
 import { applicationSettings } from '../client/applications.ts';
 import { applyForwardedAddress } from '../client/client-authentication.ts';
 import type { ServerLoginCallbacks } from '../client/server-login-callbacks.ts';

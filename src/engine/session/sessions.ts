@@ -11,7 +11,7 @@ import { FIRST_VERSION, type Login, type Presence, type Transfer } from '../../u
 import { transferOf } from '../admission/exchange-context.ts';
 import type { TokenLogin } from '../admission/second-factor.ts';
 import { endBackchannelRequests } from '../base/backchannel-requests.ts';
-import type { Device } from '../base/device.ts';
+import type { Device } from '../base/request-extensions.ts';
 import type { EndedSession, LogoutBrowser, LogoutChannels, SessionEndReason } from './logout-channels.ts';
 import { forgetState, hasSessionManagement } from './session-management.ts';
 

@@ -14,10 +14,10 @@ import { sha256 } from '../../runtime/secrets.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { Presence } from '../../users/login.ts';
 import type { Users } from '../../users/users.ts';
+import { type MachineOrganizations, type Organizations, organizationOf } from '../admission/admission.ts';
 import { actorOf, exchangeLimits } from '../admission/exchange-context.ts';
-import { type MachineOrganizations, type Organizations, organizationOf } from '../admission/organizations.ts';
 import type { SecondFactor, TokenLogin } from '../admission/second-factor.ts';
-import { toAudience } from '../base/requested-audience.ts';
+import { toAudience } from '../base/request-extensions.ts';
 import { ISSUED_AT_MS } from '../base/signed-tokens.ts';
 import {
   type CustomClaims,

@@ -11,7 +11,7 @@ import type { Config } from '../../tenant/config.ts';
 import { expiresByIdleness, refreshTokenLifetime } from '../admission/lifetimes.ts';
 import { checkNarrowing } from '../base/authorization-details.ts';
 import type { Commits } from '../base/commit.ts';
-import { OIDC_SCOPES, toResource } from '../base/requested-audience.ts';
+import { OIDC_SCOPES, toResource } from '../base/request-extensions.ts';
 import { applicationSettings } from '../client/applications.ts';
 import { familyKey, withExpiry } from '../session/refresh-families.ts';
 

@@ -11,18 +11,18 @@ import type { Config } from '../../tenant/config.ts';
 import { standardClaims } from '../../users/profile.ts';
 import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
+import type { Organizations } from '../admission/admission.ts';
 import { admissionError } from '../admission/admission.ts';
-import type { Organizations } from '../admission/organizations.ts';
 import type { ReadAhead } from '../base/commit.ts';
-import { OIDC_SCOPES } from '../base/requested-audience.ts';
+import { OIDC_SCOPES } from '../base/request-extensions.ts';
 import type { PublishedKeys } from '../base/signed-tokens.ts';
 import { ISSUED_AT_MS, isTokenEnded, readOwnToken } from '../base/signed-tokens.ts';
-import { dpopChallenge } from '../binding/dpop.ts';
 import {
   type CheckPossession,
   type Confirmation,
   confirmationOf,
   confirmationOfToken,
+  dpopChallenge,
   presentedToken,
 } from '../binding/proof-of-possession.ts';
 import type { CustomClaims } from '../claims/claims.ts';

@@ -1,7 +1,7 @@
 // What ends with a user's password or account, in every kind of record that belongs to the user.
 
-import type { KnownCallers } from '../../capabilities/protection/callers.ts';
 import type { Challenges } from '../../capabilities/protection/challenges.ts';
+import type { KnownCallers } from '../../capabilities/protection/rate-limit.ts';
 import type { Sessions } from '../../engine/session/sessions.ts';
 import { type Store, UniqueKeyError } from '../../store/contract.ts';
 import { type Identity, isLinked } from '../../users/changes.ts';

@@ -1,7 +1,7 @@
 // The My Account API as an API of the tenant. It is not stored, but applications are granted it like any other.
 import { resourceServerSchema } from '../../records/apis.ts';
 import type { ResourceServer } from '../../records/collections.ts';
-import type { BuiltInNeeds, BuiltIns } from '../../tenant/built-ins.ts';
+import type { BuiltInNeeds, BuiltIns } from '../../tenant/config.ts';
 import { accountAudience } from './audience.ts';
 
 /** Lifetime of its access tokens in seconds, the same as that of a fresh login (actor.ts). */

@@ -23,9 +23,9 @@ import { type MethodType, methodTypeOf, SECOND_FACTORS } from '../../records/sec
 import type { Store } from '../../store/contract.ts';
 import { deleteWith } from '../../store/delete-with.ts';
 import { type Identity, originalUserId } from '../../users/changes.ts';
+import { FRESH_SECONDS } from '../../users/login.ts';
 import { publishedPolicy } from '../../users/password-policy.ts';
 import type { User } from '../../users/user.ts';
-import { FRESH_SECONDS } from '../../users/user-acts.ts';
 import {
   openReset,
   type ResetDependencies,

@@ -1,4 +1,6 @@
 // Decides which connection a request means, for every endpoint. How a refusal is worded is left to the endpoint.
+
+import { AuthError } from '../../http/errors.ts';
 import type { Connection, Organization } from '../../records/collections.ts';
 import { connectionPurposes, strategyRecord } from '../../records/connections.ts';
 import { passwordUse } from '../../records/database-options.ts';
@@ -452,4 +454,25 @@ export async function connectionOf(
     anyStrategy,
   );
   return 'strategy' in found ? found : undefined;
+}
+
+// Finds the password connection that a request names.
+
+/**
+ * Returns the connection that a request names, and its strategy.
+ * @param filter accepts a connection; by default any whose users type a password into a form.
+ * @throws AuthError 400 `invalid_request` if there is none, or it is not enabled for the application.
+ */
+export async function databaseFor(
+  config: Config,
+  query: ConnectionQuery,
+  filter = byForm,
+): Promise<{ connection: Connection; strategy: FormStrategy }> {
+  const found = await resolveConnection(config, query, filter);
+  if ('strategy' in found) return found;
+  throw new AuthError(
+    400,
+    'invalid_request',
+    'The connection was not found or is not enabled for this application.',
+  );
 }

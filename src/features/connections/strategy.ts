@@ -2,9 +2,9 @@
 
 import type { Attempt } from '../../capabilities/protection/attempt.ts';
 import { type Attempts, tryProof } from '../../capabilities/protection/attempts.ts';
-import type { Caller, KnownCallers } from '../../capabilities/protection/callers.ts';
 import type { Challenges } from '../../capabilities/protection/challenges.ts';
-import { notMemberDescription } from '../../engine/admission/organizations.ts';
+import type { Caller, KnownCallers } from '../../capabilities/protection/rate-limit.ts';
+import { notMemberDescription } from '../../engine/admission/admission.ts';
 import { AuthError } from '../../http/errors.ts';
 import type { Connection, Organization } from '../../records/collections.ts';
 import { STRATEGIES, type StrategyName, type StrategyRecord } from '../../records/connections.ts';

@@ -5,7 +5,7 @@ import { clientSchema } from '../../records/clients.ts';
 import type { Client, Connection } from '../../records/collections.ts';
 import { DATABASE, databaseOptionsSchema } from '../../records/connections.ts';
 import type { DatabaseOptions } from '../../records/tenant.ts';
-import type { BuiltInNeeds, BuiltIns } from '../../tenant/built-ins.ts';
+import type { BuiltInNeeds, BuiltIns } from '../../tenant/config.ts';
 
 /** The password policy of administrators. */
 export const DIRECTORY_OPTIONS: DatabaseOptions = databaseOptionsSchema.parse({

@@ -2,7 +2,7 @@
 
 import { resourceServerSchema } from '../../records/apis.ts';
 import type { ResourceServer } from '../../records/collections.ts';
-import type { BuiltInNeeds, BuiltIns } from '../../tenant/built-ins.ts';
+import type { BuiltInNeeds, BuiltIns } from '../../tenant/config.ts';
 import { API_TOKEN_SECONDS } from './authenticators.ts';
 import { MFA_SCOPES, mfaAudience } from './bearer.ts';
 

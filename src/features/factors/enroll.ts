@@ -1,8 +1,8 @@
 // Begins the enrolment of a second factor (docs/wire/mfa.md).
 import { AuthError } from '../../http/errors.ts';
 import { epochSeconds } from '../../runtime/clock.ts';
+import { type Attendance, FRESH_SECONDS, lackFor, type UserAct } from '../../users/login.ts';
 import type { User } from '../../users/user.ts';
-import { type Attendance, FRESH_SECONDS, lackFor, type UserAct } from '../../users/user-acts.ts';
 import type { FactorRequest } from './claimant.ts';
 import { MAX_CONFIRMED } from './confirm.ts';
 import { factorEvents } from './declaration.ts';

@@ -1,7 +1,6 @@
 // All second factors, in the order in which `mfa_requirements` lists them.
 import type { Factor } from './factor.ts';
-import { email } from './message/email.ts';
-import { sms } from './message/sms.ts';
+import { email, sms } from './message/message.ts';
 import { otp } from './otp/otp.ts';
 import { push } from './push/push.ts';
 import { recoveryCode } from './recovery/recovery-code.ts';

@@ -6,7 +6,7 @@ import type { Context } from 'koa';
 import type { Challenges } from '../../capabilities/protection/challenges.ts';
 import { requestExpired, waitingPath } from '../../engine/authorize/waiting-requests.ts';
 import { engineEvents } from '../../engine/base/declaration.ts';
-import type { ReturnRequest, ReturnResult } from '../../engine/login/login-runs.ts';
+import type { ReturnRequest, ReturnResult } from '../../engine/login/login-actions.ts';
 import { bodyTexts, textsOf, withParameters } from '../../http/body.ts';
 import { browserCookie } from '../../http/browser-cookie.ts';
 import { AuthError } from '../../http/errors.ts';

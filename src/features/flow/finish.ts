@@ -15,8 +15,7 @@ import {
 import type { Settlement } from '../../engine/login/settle.ts';
 import { AuthError } from '../../http/errors.ts';
 import { type Clock, epochSeconds } from '../../runtime/clock.ts';
-import { type Login, withSecondFactor } from '../../users/login.ts';
-import { isUnattended } from '../../users/user-acts.ts';
+import { isUnattended, type Login, withSecondFactor } from '../../users/login.ts';
 
 /** The second factor's page, below the path of the request. */
 export const FACTOR_STEP = 'mfa';

@@ -2,10 +2,10 @@
 // this path.
 import type { Context } from 'koa';
 import type { LoginTickets } from '../../capabilities/protection/login-tickets.ts';
-import type { Organizations } from '../../engine/admission/organizations.ts';
+import type { Organizations } from '../../engine/admission/admission.ts';
 import { waitingState } from '../../engine/authorize/restarted-request.ts';
 import { requestExpired } from '../../engine/authorize/waiting-requests.ts';
-import { toAudience } from '../../engine/base/requested-audience.ts';
+import { toAudience } from '../../engine/base/request-extensions.ts';
 import { customPagePolicy } from '../../http/application.ts';
 import { formFields } from '../../http/body.ts';
 import { AuthError } from '../../http/errors.ts';

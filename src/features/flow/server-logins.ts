@@ -12,7 +12,7 @@ import { AuthError } from '../../http/errors.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Random } from '../../runtime/secrets.ts';
 import { sha256 } from '../../runtime/secrets.ts';
-import { isUnattended } from '../../users/user-acts.ts';
+import { isUnattended } from '../../users/login.ts';
 import type { Users } from '../../users/users.ts';
 
 /** A login to begin. */

@@ -1,8 +1,7 @@
 // Back-channel logout (OpenID Connect Back-Channel Logout 1.0 §2.5): a logout token is posted to the applications of a
 // session that ended, in the background, with retries.
 import type { Logger } from 'pino';
-import type { Deliveries } from '../../capabilities/delivery/deliveries.ts';
-import type { DeliveryKind } from '../../capabilities/delivery/delivery-kind.ts';
+import type { Deliveries, DeliveryKind } from '../../capabilities/delivery/deliveries.ts';
 import { DeliveryRefused } from '../../capabilities/delivery/delivery-refused.ts';
 import type { EndedSession, LogoutChannel, SessionEndReason } from '../../engine/session/logout-channels.ts';
 import { includesSessionMetadata, type SignLogoutToken } from '../../engine/session/logout-channels.ts';

@@ -3,7 +3,7 @@
 import { type ManagementApiSettings, resourceServerSchema } from '../../records/apis.ts';
 import type { ResourceServer } from '../../records/collections.ts';
 import type { Frozen } from '../../records/record.ts';
-import type { BuiltInNeeds, BuiltIns } from '../../tenant/built-ins.ts';
+import type { BuiltInNeeds, BuiltIns } from '../../tenant/config.ts';
 import { derived } from '../../tenant/config.ts';
 import { managementAudience } from './audience.ts';
 import type { CallRules } from './call.ts';

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { MultipartRules } from '../../http/multipart.ts';
 import { isNamedSecret } from '../../records/secrets.ts';
 import type { Events } from '../../tenant/events.ts';
-import type { UserAct } from '../../users/user-acts.ts';
+import type { UserAct } from '../../users/login.ts';
 import { managementEvents } from './declaration.ts';
 
 type ManagementMethod = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';

@@ -9,12 +9,20 @@ import { isMultipart } from '../../http/multipart.ts';
 import { type RouteDeclaration, route } from '../../http/router.ts';
 import type { TenantConfig } from '../../tenant/config.ts';
 import type { TenantUsers } from '../../users/users.ts';
-import { type AnswerDependencies, allow, execute, queryFor, recordFailure } from './answer.ts';
+import {
+  type AnswerDependencies,
+  allow,
+  authorize,
+  type CallerDependencies,
+  callerOf,
+  execute,
+  queryFor,
+  recordFailure,
+} from './answer.ts';
 import { managementBuiltIns } from './api.ts';
 import { managementAudience } from './audience.ts';
 import { largestBodyOf } from './body-size.ts';
 import type { Call, Caller, CallRequest } from './call.ts';
-import { authorize, type CallerDependencies, callerOf } from './caller.ts';
 import { MANAGEMENT_CALLS, type ManagementDependencies } from './calls.ts';
 import { managementEvents, managementLimits } from './declaration.ts';
 import { managementShape } from './errors.ts';

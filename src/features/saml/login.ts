@@ -17,7 +17,7 @@ import type { Random } from '../../runtime/secrets.ts';
 import type { Store } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';
 import { primaryIdentity } from '../../users/changes.ts';
-import { isUnattended } from '../../users/user-acts.ts';
+import { isUnattended } from '../../users/login.ts';
 import type { Users } from '../../users/users.ts';
 import type { ServerLoginOutcome, ServerLogins } from '../flow/server-logins.ts';
 import { withAttributes, withSettings } from './action-settings.ts';

@@ -5,7 +5,7 @@ import type { AnyRecord, AnySpec } from '../record.ts';
 import type { RecordSeal } from '../sealing/records.ts';
 import { sqliteDialect } from './dialect.ts';
 import { readStatements, sqlCollections } from './schema.ts';
-import { openRow } from './sqlite.ts';
+import { openRow } from './sqlite-store.ts';
 
 const atOnce = 200;
 

@@ -8,7 +8,7 @@ import { AuthError } from '../../../http/errors.ts';
 import { PAGE, type RouteDeclaration } from '../../../http/router.ts';
 import { isAdministratorId } from '../../../records/administrators.ts';
 import { isSameSecret } from '../../../runtime/secrets.ts';
-import type { UserAct } from '../../../users/user-acts.ts';
+import type { UserAct } from '../../../users/login.ts';
 import { ACCOUNT } from './callbacks.ts';
 import { type AccountLoginDependencies, goToLogin, reauthenticate, type Section } from './login.ts';
 import { mayDo, type PageActor, pageActorOf } from './session.ts';

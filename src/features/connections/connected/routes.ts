@@ -4,6 +4,7 @@ import type { Sessions } from '../../../engine/session/sessions.ts';
 import { AuthError, linkExpired } from '../../../http/errors.ts';
 import { PAGE, type RouteDeclarations } from '../../../http/router.ts';
 import { upstreamFault, withQuery } from '../redirect.ts';
+import type { PendingLogins } from '../upstream/begin.ts';
 import { CALLBACK, type Upstream } from '../upstream/begin.ts';
 import {
   type CompleteDependencies,
@@ -11,7 +12,6 @@ import {
   type ProviderCallback,
   recordFault,
 } from '../upstream/complete.ts';
-import type { PendingLogins } from '../upstream/pending.ts';
 import { refuseUnusable } from '../upstream/user.ts';
 import {
   type AccountConnection,

@@ -1,5 +1,5 @@
 // Custom databases: databases of the operator's own, which a connection asks by its scripts.
-import type { Pause } from '../../../capabilities/delivery/queue.ts';
+import type { Pause } from '../../../capabilities/delivery/deliveries.ts';
 import { nameKey } from '../../../capabilities/protection/attempts.ts';
 import type { RateLimits } from '../../../capabilities/protection/rate-limit.ts';
 import type { ScriptFailure } from '../../../capabilities/scripts/limits.ts';

@@ -19,9 +19,8 @@ import {
   stepPath,
 } from '../../flow/request-page.ts';
 import { type NameField, nameField, namesOf } from '../name-field.ts';
-import { byOwnPassword, identifierOf } from '../resolve.ts';
+import { byOwnPassword, databaseFor, identifierOf } from '../resolve.ts';
 import { callerOf } from './account-pages.ts';
-import { databaseFor } from './connection.ts';
 import { databaseLimits } from './declaration.ts';
 import type { RequestReset } from './reset-link.ts';
 

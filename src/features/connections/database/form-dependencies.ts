@@ -1,6 +1,6 @@
 // The dependencies of the password pages.
 
-import type { LimitLogin } from '../../../capabilities/protection/limit-login.ts';
+import type { LimitLogin } from '../../../capabilities/protection/attempts.ts';
 import type { RateLimits } from '../../../capabilities/protection/rate-limit.ts';
 import type { Connection } from '../../../records/collections.ts';
 import type { Random } from '../../../runtime/secrets.ts';

@@ -1,13 +1,13 @@
 // The password grants (RFC 6749 §4.3): the tenant's default directory, or a named realm.
 import { z } from 'zod';
-import type { LimitLogin } from '../../../capabilities/protection/limit-login.ts';
+import type { LimitLogin } from '../../../capabilities/protection/attempts.ts';
 import type { GrantDeclaration, GrantedLogin, GrantRequest } from '../../../engine/token/tokens.ts';
 import { requiredField } from '../../../http/body.ts';
 import { AuthError } from '../../../http/errors.ts';
 import { required } from '../../../http/parameter-schemas.ts';
 import type { Config } from '../../../tenant/config.ts';
+import { databaseFor } from '../resolve.ts';
 import type { ProofDependencies } from '../strategy.ts';
-import { databaseFor } from './connection.ts';
 import { databaseEvents } from './declaration.ts';
 
 const EXCHANGE_EVENTS = { success: databaseEvents.sepft, failure: databaseEvents.fepft } as const;

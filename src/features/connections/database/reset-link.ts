@@ -2,9 +2,9 @@
 import { deliveryEvents } from '../../../capabilities/delivery/declaration.ts';
 import type { Deliveries } from '../../../capabilities/delivery/deliveries.ts';
 import type { Messages } from '../../../capabilities/delivery/messages.ts';
-import { askersOf, type Caller, type KnownCallers } from '../../../capabilities/protection/callers.ts';
 import type { Challenges } from '../../../capabilities/protection/challenges.ts';
 import type { RateLimits } from '../../../capabilities/protection/rate-limit.ts';
+import { askersOf, type Caller, type KnownCallers } from '../../../capabilities/protection/rate-limit.ts';
 import type { Languages } from '../../../http/languages.ts';
 import type { Client, Connection, Organization } from '../../../records/collections.ts';
 import { changesPasswords, offersReset } from '../../../records/database-options.ts';

@@ -1,8 +1,8 @@
 // Sets a new password by a mailed link.
 import type { Messages } from '../../../capabilities/delivery/messages.ts';
 import type { Attempts } from '../../../capabilities/protection/attempts.ts';
-import type { Caller, KnownCallers } from '../../../capabilities/protection/callers.ts';
 import type { Challenges, VerifiedChallenge } from '../../../capabilities/protection/challenges.ts';
+import type { Caller, KnownCallers } from '../../../capabilities/protection/rate-limit.ts';
 import { AuthError } from '../../../http/errors.ts';
 import type { Languages } from '../../../http/languages.ts';
 import type { Connection } from '../../../records/collections.ts';

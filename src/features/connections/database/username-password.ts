@@ -1,7 +1,7 @@
 // The two requests of a customized login page (docs/wire/legacy-pages.md): its script posts the password, gets a form with
 // a login ticket, and submits it. The user is logged in only when the form is submitted.
 import type { Context } from 'koa';
-import type { LimitLogin } from '../../../capabilities/protection/limit-login.ts';
+import type { LimitLogin } from '../../../capabilities/protection/attempts.ts';
 import type { LoginTickets } from '../../../capabilities/protection/login-tickets.ts';
 import { uidOfState, waitingState } from '../../../engine/authorize/restarted-request.ts';
 import {
@@ -17,8 +17,8 @@ import type { Random } from '../../../runtime/secrets.ts';
 import { waitsForLogin } from '../../flow/finish.ts';
 import type { HostedDependencies } from '../../flow/request-page.ts';
 import { tenantName } from '../../flow/widget.ts';
+import { databaseFor } from '../resolve.ts';
 import type { ProofDependencies } from '../strategy.ts';
-import { databaseFor } from './connection.ts';
 
 export interface UsernamePasswordDependencies extends ProofDependencies, HostedDependencies {
   baseUrl: string;

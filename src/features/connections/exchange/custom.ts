@@ -6,10 +6,10 @@ import type { Actor } from '../../../capabilities/actions/exchange-methods.ts';
 import { clientOf, userOf as factsOf, identityOf } from '../../../capabilities/actions/facts.ts';
 import { type Attempts, tryProof } from '../../../capabilities/protection/attempts.ts';
 import type { Challenges } from '../../../capabilities/protection/challenges.ts';
+import { findOrganization } from '../../../engine/admission/admission.ts';
 import { actionActor, exchangeEvents } from '../../../engine/admission/exchange-context.ts';
-import { findOrganization } from '../../../engine/admission/organization-parameter.ts';
 import type { SecondFactor } from '../../../engine/admission/second-factor.ts';
-import { requestedAudience } from '../../../engine/base/requested-audience.ts';
+import { requestedAudience } from '../../../engine/base/request-extensions.ts';
 import { storeMetadata } from '../../../engine/login/action-effects.ts';
 import { apiOf, engineRequestOf, organizationEvent } from '../../../engine/login/login-event.ts';
 import {

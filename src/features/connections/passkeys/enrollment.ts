@@ -5,7 +5,7 @@ import type { Context } from 'koa';
 import { requestOptions } from '../../../capabilities/webauthn/ceremonies.ts';
 import { customOrigin, serverRelyingParty } from '../../../capabilities/webauthn/relying-party.ts';
 import type { SecondFactor } from '../../../engine/admission/second-factor.ts';
-import { requestValue } from '../../../http/request-value.ts';
+import { requestValue } from '../../../http/request-target.ts';
 import type { Connection } from '../../../records/collections.ts';
 import { passkeyOptions } from '../../../records/database-options.ts';
 import type { Store } from '../../../store/contract.ts';

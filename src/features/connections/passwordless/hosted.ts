@@ -1,8 +1,7 @@
 // The routes of the passwordless pages: address, then code.
 import type { Context } from 'koa';
-import type { Caller } from '../../../capabilities/protection/callers.ts';
-import { addressKey } from '../../../capabilities/protection/callers.ts';
-import type { RateLimits } from '../../../capabilities/protection/rate-limit.ts';
+import type { Caller, RateLimits } from '../../../capabilities/protection/rate-limit.ts';
+import { addressKey } from '../../../capabilities/protection/rate-limit.ts';
 import { requestContextOf } from '../../../engine/login/login-event.ts';
 import { anonymousSessionPart } from '../../../engine/session/anonymous-sessions.ts';
 import { formFields } from '../../../http/body.ts';

@@ -1,7 +1,7 @@
 // Passwordless links: their URLs, and which browsers need not confirm them (docs/wire/passwordless.md).
 import type { Context } from 'koa';
-import { callerKeys } from '../../../capabilities/protection/callers.ts';
 import { type Challenges, isTicket } from '../../../capabilities/protection/challenges.ts';
+import { callerKeys } from '../../../capabilities/protection/rate-limit.ts';
 import { browserOf, type NamedBrowser, nameBrowser } from '../../../http/browser-cookie.ts';
 import { authenticationMethod } from '../../../records/client-authentication.ts';
 import type { Client } from '../../../records/collections.ts';

@@ -8,18 +8,18 @@ import {
   type Notice,
   type PreparedMessage,
 } from '../../../capabilities/delivery/messages.ts';
-import {
-  addressKey,
-  askersOf,
-  type Caller,
-  type KnownCallers,
-} from '../../../capabilities/protection/callers.ts';
 import type {
   Challenges,
   NewChallenge,
   PreparedChallenge,
 } from '../../../capabilities/protection/challenges.ts';
 import type { RateLimits } from '../../../capabilities/protection/rate-limit.ts';
+import {
+  addressKey,
+  askersOf,
+  type Caller,
+  type KnownCallers,
+} from '../../../capabilities/protection/rate-limit.ts';
 import { AuthError } from '../../../http/errors.ts';
 import type { Languages } from '../../../http/languages.ts';
 import type { Client, Organization } from '../../../records/collections.ts';

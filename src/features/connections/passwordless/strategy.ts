@@ -1,8 +1,8 @@
 // The strategies of passwordless connections: a user proves that they receive what is sent to an address.
 
 import type { MessageKind } from '../../../capabilities/delivery/messages.ts';
-import { callerKeys } from '../../../capabilities/protection/callers.ts';
 import { isTicket } from '../../../capabilities/protection/challenges.ts';
+import { callerKeys } from '../../../capabilities/protection/rate-limit.ts';
 import { AuthError } from '../../../http/errors.ts';
 import type { StrategyName } from '../../../records/connections.ts';
 import { passwordlessOptions } from '../../../records/passwordless.ts';

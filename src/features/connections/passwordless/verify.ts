@@ -1,5 +1,5 @@
 // Checks and redeems the code or link of a passwordless login.
-import type { Caller } from '../../../capabilities/protection/callers.ts';
+import type { Caller } from '../../../capabilities/protection/rate-limit.ts';
 import type { Asker } from '../../../users/asker.ts';
 import type { Login } from '../../../users/login.ts';
 import type { Proof, ProofDependencies } from '../strategy.ts';

@@ -16,8 +16,8 @@ import { sharesLoginTokens } from '../connected/purposes.ts';
 import { sealSession, type UpstreamDependencies, type UpstreamIdentity, upstreamFault } from '../redirect.ts';
 import { connectionsFor } from '../resolve.ts';
 import { strategyOf } from '../strategies.ts';
+import type { PendingLogin, UpstreamOutcome } from './begin.ts';
 import { CALLBACK, type Upstream } from './begin.ts';
-import type { PendingLogin, UpstreamOutcome } from './pending.ts';
 import { userOf } from './user.ts';
 
 export interface CompleteDependencies extends UpstreamDependencies {

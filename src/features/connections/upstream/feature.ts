@@ -4,6 +4,7 @@ import type { Context } from 'koa';
 import { z } from 'zod';
 import type { LoginTickets } from '../../../capabilities/protection/login-tickets.ts';
 import type { RateLimits } from '../../../capabilities/protection/rate-limit.ts';
+import type { DirectRedirect } from '../../../engine/authorize/authorize.ts';
 import { requestExpired } from '../../../engine/authorize/waiting-requests.ts';
 import { engineEvents } from '../../../engine/base/declaration.ts';
 import { feature } from '../../../engine/provider/feature.ts';
@@ -16,6 +17,7 @@ import { PAGE, type RouteDeclarations } from '../../../http/router.ts';
 import type { Client, Connection } from '../../../records/collections.ts';
 import type { StrategyName } from '../../../records/connections.ts';
 import { isJsonObject, jsonOf } from '../../../runtime/json.ts';
+import type { Config } from '../../../tenant/config.ts';
 import { waitsForLogin } from '../../flow/finish.ts';
 import { acceptsConnection, openRequestPage } from '../../flow/request-page.ts';
 import { type ConnectedGrantDependencies, connectedGrant } from '../connected/grant.ts';
@@ -28,15 +30,35 @@ import { identityOf } from '../oidc/core.ts';
 import { providerFault } from '../oidc/faults.ts';
 import { apple, google } from '../oidc/strategies.ts';
 import { type UpstreamDependencies, type UpstreamIdentity, upstreamFault } from '../redirect.ts';
-import { byRedirect, connectionsFor, resolveConnection } from '../resolve.ts';
+import { byRedirect, connectionsFor, directProvider, resolveConnection } from '../resolve.ts';
 import { socialConnection } from '../social/options.ts';
 import { presets } from '../social/presets.ts';
 import { strategyOf } from '../strategies.ts';
-import { CALLBACK, type Upstream } from './begin.ts';
+import { type BeginDependencies, beginUpstream, CALLBACK, type Upstream } from './begin.ts';
 import { type CompleteDependencies, complete, loginOf, recordFault } from './complete.ts';
 import { upstreamEvents, upstreamLimits } from './declaration.ts';
 import { type ProviderRedirectDependencies, redirectToProvider } from './redirect-to-provider.ts';
 import type { TestLogins } from './test-logins.ts';
+
+// Redirects from the authorization endpoint directly to the provider of a request, without a login page
+// (docs/wire/authorize.md).
+// docs/decisions/connections.md#authorize-redirects-to-the-provider-itself
+
+/** Returns the function that the authorization endpoint calls for a request that needs a login. */
+export function directRedirect(deps: BeginDependencies & { config: Config }): DirectRedirect {
+  return async (ctx, request) => {
+    const upstream = await directProvider(deps.config, request);
+    if (upstream === undefined) return undefined;
+    try {
+      const redirect = await beginUpstream(deps, ctx, request, upstream);
+      return 'url' in redirect ? redirect.url : undefined;
+    } catch (thrown) {
+      // The login page tries again, and can end the request with an error.
+      if (thrown instanceof AuthError) return undefined;
+      throw thrown;
+    }
+  };
+}
 
 // Native social login: a token exchange (RFC 8693 §2.1) of what a mobile app got from a provider's own SDK
 // (docs/wire/token.md). It is verified with the application's connection to that provider, and is then a login like any other.

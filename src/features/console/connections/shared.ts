@@ -1,6 +1,6 @@
 // What the pages of a connection share.
 import type { Context } from 'koa';
-import type { LimitLogin } from '../../../capabilities/protection/limit-login.ts';
+import type { LimitLogin } from '../../../capabilities/protection/attempts.ts';
 import { AuthError } from '../../../http/errors.ts';
 import type { Connection } from '../../../records/collections.ts';
 import { type ApiCallDependencies, callApi } from '../api-calls.ts';

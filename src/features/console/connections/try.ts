@@ -1,6 +1,6 @@
 // "Try connection": runs a login like any other as far as the profile. It creates no user and no session, and issues
 // no token.
-import type { Caller } from '../../../capabilities/protection/callers.ts';
+import type { Caller } from '../../../capabilities/protection/rate-limit.ts';
 import type { Packages } from '../../../capabilities/scripts/packages/packages.ts';
 import type { Scripts } from '../../../capabilities/scripts/scripts.ts';
 import { AuthError } from '../../../http/errors.ts';
@@ -11,7 +11,7 @@ import type { CustomDatabases } from '../../connections/database/custom.ts';
 import type { Directories } from '../../connections/ldap/directories.ts';
 import { openIdProviders } from '../../connections/oidc/providers.ts';
 import type { RedirectStrategy, UpstreamDependencies, UpstreamRedirect } from '../../connections/redirect.ts';
-import { scriptRunner } from '../../connections/run-script.ts';
+import { scriptRunner } from '../../connections/redirect.ts';
 import { samlMetadata } from '../../connections/samlp/metadata-fetch.ts';
 import { strategyOf } from '../../connections/strategies.ts';
 import type { FormStrategy, ProofDependencies } from '../../connections/strategy.ts';

@@ -1,6 +1,7 @@
 // Paths of the console's pages for places and operations of the Management API, and the rights to open them.
+
+import { allowsRole } from '../../management/answer.ts';
 import type { CallRules } from '../../management/call.ts';
-import { allowsRole } from '../../management/caller.ts';
 import type { ConsoleSession } from '../session.ts';
 import { mayCallUnrestricted } from '../support.ts';
 import { fillPath, type Operation, type Place } from './declared.ts';

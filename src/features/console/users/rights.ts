@@ -1,6 +1,6 @@
 // What an administrator may do with users. Setting an address or a password, or holding a link that does so, allows
 // logging in as the user. All of that is one right, `takeOver`, which the role of support does not have.
-import { allowsRole } from '../../management/caller.ts';
+import { allowsRole } from '../../management/answer.ts';
 import { callOf } from '../api-calls.ts';
 import type { ConsoleSession } from '../page.ts';
 import { roleRefusal } from '../roles.ts';

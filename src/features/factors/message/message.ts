@@ -1,14 +1,23 @@
 // Second factors by message: a code is sent to an address or number of the user.
 import { DeliveryError } from '../../../capabilities/delivery/messages.ts';
+import { requiredField, textField } from '../../../http/body.ts';
 import { AuthError } from '../../../http/errors.ts';
+import { countryOf } from '../../../http/languages.ts';
+import { codeKinds } from '../../../records/database-options.ts';
+import { normalizeEmail } from '../../../records/email.ts';
 import { SECOND_FACTORS } from '../../../records/second-factors.ts';
-import type { Authenticator, FactorFields } from '../authenticators.ts';
+import type { Config } from '../../../tenant/config.ts';
+import { isByAddress } from '../../../users/changes.ts';
+import type { User } from '../../../users/user.ts';
+import type { Users } from '../../../users/users.ts';
+import { type Authenticator, type FactorFields, singleId } from '../authenticators.ts';
 import type { FactorRequest } from '../claimant.ts';
 import { factorLimits } from '../declaration.ts';
 import type { Factor, FactorDependencies, FactorPages, StartedEnrollment } from '../factor.ts';
 import { CODE_SECONDS, prepareCode } from '../out-of-band.ts';
 import { digitsOf } from '../verify.ts';
 import { oobGrant, verifyOob } from '../verify-oob.ts';
+import { countries, numberOf } from './countries.ts';
 
 /** What differs between the channels. */
 interface MessageChannel
@@ -116,3 +125,78 @@ function refusalOf(cause: DeliveryError): AuthError {
   const text = 'The message could not be sent. Try again in a few minutes.';
   return new AuthError(503, 'temporarily_unavailable', text, { cause });
 }
+
+// E-mail as a second factor.
+
+export const email = messageFactor({
+  channel: 'email',
+  strength: 1,
+  message: 'mfa_oob_code',
+  // SDKs also send `email` as an authenticator type.
+  requestedAs: ['oob', 'email'],
+  addressOf: (fields, user) => textField(fields, 'email') ?? user.email ?? '',
+  destinationOf: (authenticator) => authenticator.email,
+  nameOf: (authenticator) => authenticator.email && masked(authenticator.email),
+  ofProfile,
+  fieldsOf: (address) => {
+    const normalized = normalizeEmail(address);
+    if (normalized !== undefined) return { email: normalized };
+    throw new AuthError(400, 'invalid_request', 'email must be an e-mail address.');
+  },
+  formAddressOf: (address) => address,
+  form: (_deps, _ctx, { claimant: { user } }, address = user.email ?? '') => ({ address }),
+});
+
+// docs/decisions/second-factors.md#the-verified-e-mail-address-of-the-profile-is-an-authenticator
+/**
+ * Returns the verified address of the user's profile as an authenticator. Returns undefined when the user can log
+ * in with a code or link to that address, because that would be one factor used twice.
+ */
+async function ofProfile(
+  { users, config }: { users: Pick<Users, 'identitiesOf'>; config: Pick<Config, 'connection'> },
+  user: User,
+): Promise<Authenticator | undefined> {
+  if (user.email === undefined || !user.email_verified) return undefined;
+  const identities = await users.identitiesOf(user.id);
+  if (isByAddress(identities, ['email'])) return undefined;
+  const connections = await Promise.all(identities.map(({ connection }) => config.connection(connection)));
+  if (connections.some((one) => one !== undefined && codeKinds(one).includes('email'))) return undefined;
+  return {
+    id: singleId(email.prefix, user.id),
+    user_id: user.id,
+    kind: email.kind,
+    active: true,
+    email: user.email,
+    created_at: user.created_at,
+  };
+}
+
+function masked(address: string): string {
+  const [local = '', domain = ''] = address.split('@');
+  return `${local.slice(0, 1)}${'*'.repeat(Math.max(3, local.length - 1))}@${domain.slice(0, 4)}${'*'.repeat(Math.max(3, domain.length - 4))}`;
+}
+
+// Text messages as a second factor.
+
+export const sms = messageFactor({
+  channel: 'sms',
+  strength: 2,
+  message: 'mfa_sms',
+  requestedAs: ['oob'],
+  addressOf: (fields) => requiredField(fields, 'phone_number'),
+  destinationOf: (authenticator) => authenticator.phone_number,
+  nameOf: ({ phone_number: phone }) =>
+    phone && `${'X'.repeat(Math.max(0, phone.length - 5))}${phone.slice(-4)}`,
+  fieldsOf: (address) => {
+    const phoneNumber = numberOf(address);
+    if (phoneNumber !== undefined) return { phone_number: phoneNumber };
+    throw new AuthError(400, 'invalid_phone_number', 'phone_number must be a phone number in E.164 format.');
+  },
+  formAddressOf: (address, country) => numberOf(address, country) ?? address,
+  // Country names are in the page's language. The country that the browser's languages suggest is selected.
+  form: ({ views }, ctx, { uiLocales }, address = '') => {
+    const all = countries(views.locale(ctx, uiLocales).tag);
+    const likely = countryOf([ctx.get('Accept-Language')]);
+    return { address, countries: all, country: all.some(({ code }) => code === likely) ? likely : 'US' };
+  },
+});

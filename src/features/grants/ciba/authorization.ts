@@ -4,8 +4,7 @@ import { z } from 'zod';
 import type { Messages } from '../../../capabilities/delivery/messages.ts';
 import type { Challenges } from '../../../capabilities/protection/challenges.ts';
 import type { RateLimits } from '../../../capabilities/protection/rate-limit.ts';
-import { admissionError } from '../../../engine/admission/admission.ts';
-import { requestedOrganization } from '../../../engine/admission/organization-parameter.ts';
+import { admissionError, requestedOrganization } from '../../../engine/admission/admission.ts';
 import {
   type BackchannelParameters,
   backchannelParameters,

@@ -15,7 +15,7 @@ import {
   waitingBackchannelRequests,
 } from '../../../engine/base/backchannel-requests.ts';
 import { engineEvents } from '../../../engine/base/declaration.ts';
-import { isOidcScope, toResource } from '../../../engine/base/requested-audience.ts';
+import { isOidcScope, toResource } from '../../../engine/base/request-extensions.ts';
 import { feature } from '../../../engine/provider/feature.ts';
 import type { Sessions } from '../../../engine/session/sessions.ts';
 import { loginOfCode } from '../../../engine/token/server-login-codes.ts';
