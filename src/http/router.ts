@@ -1,4 +1,4 @@
-// The router: answers the declared requests (routes.ts), each under its rules, and no others.
+// The router: answers the declared requests (`Route`), each under its rules, and no others.
 import cors from '@koa/cors';
 import type { Context, Middleware } from 'koa';
 import type { Logger } from 'pino';

@@ -1,6 +1,6 @@
 // A thread that does one task after the other, for work whose cost depends on what others wrote. Tasks have limits of
 // time and memory; one that exceeds them ends with the thread, and the next task gets another thread. Those who ask take
-// turns, as in fair-work.ts.
+// turns, as in fair-queue.ts.
 import type { ResourceLimits, Worker } from 'node:worker_threads';
 import { deadlineIn, doneBy } from './deadline.ts';
 import { createFairWork } from './fair-queue.ts';

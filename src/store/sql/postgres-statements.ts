@@ -21,7 +21,7 @@ function numbered() {
 
 const there = (p: () => string, row = '') => `(${row}expires_at IS NULL OR ${row}expires_at > ${p()})`;
 
-/** The key, and the value, of an entry (`slot` in overlay.ts) in a row's list. */
+/** The key, and the value, of an entry (`slot` in table.ts) in a row's list. */
 const keyIn = (slot: string) => `split_part(${slot}, E'\\n', 1)`;
 const valueIn = (slot: string) => `substr(${slot}, strpos(${slot}, E'\\n') + 1)`;
 
