@@ -38,10 +38,7 @@ async function testStoredAction(
   if (result.fault !== undefined || result.refused.length > 0) host.exitCode = 1;
 }
 
-/**
- * Returns the contents of a file.
- * @throws Error with the path, which the system's own error lacks for a directory
- */
+/** @throws Error with the path, which the system's own error lacks for a directory */
 async function readEvent(file: string): Promise<string> {
   try {
     return await readFile(file, 'utf8');
@@ -51,7 +48,7 @@ async function readEvent(file: string): Promise<string> {
   }
 }
 
-/** Returns the event. @throws Error if the text is not a JSON object */
+/** @throws Error if the text is not a JSON object */
 function eventOf(json: string): Record<string, unknown> {
   try {
     return z.record(z.string(), z.unknown()).parse(JSON.parse(json));

@@ -38,7 +38,6 @@ export const reset: CommandDeclaration = {
   run: ({ host }) => removeSealed(host),
 };
 
-/** Seals the secrets in the store with another key. */
 async function sealAnew(host: CommandProcess): Promise<void> {
   const { dataDir, databaseUrl: url, secretsKey: given, secretsKeyBefore: before } = readSettings(host.env);
   const source = { dataDir, given, before, random: systemRandom };

@@ -52,10 +52,7 @@ async function testScript(
   if (hasFailed) host.exitCode = 1;
 }
 
-/**
- * Returns the arguments of a script. Secrets come from standard input, because other users of the machine can see
- * command lines.
- */
+/** Secrets come from standard input, because other users of the machine can see command lines. */
 async function scriptArguments(
   settings: Settings,
   { stdin }: CommandProcess,

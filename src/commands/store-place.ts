@@ -6,7 +6,6 @@ import type { Store } from '../store/contract.ts';
 import { openStore } from '../store/open.ts';
 import { keyFile } from '../store/sealing/key.ts';
 
-/** The settings that say where a store is, and what its secrets are sealed with. */
 export type StorePlace = Pick<Settings, 'dataDir' | 'databaseUrl' | 'secretsKey'>;
 
 /** Returns what a person calls the key of a store. */
@@ -19,7 +18,6 @@ interface OpenOptions {
   isFilling?: boolean;
 }
 
-/** Works with a store, and closes it. */
 export async function withStore<T>(
   place: StorePlace,
   { log, clock = systemClock, isFilling = false }: OpenOptions,

@@ -3,7 +3,7 @@ import { BlockList, isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import type { Origin } from '../runtime/shares.ts';
 
-/** Parses an IPv4 or IPv6 address. @returns undefined when the text is not an IP address. */
+/** @returns undefined when the text is not an IP address. */
 function parse(text: string): ipaddr.IPv4 | ipaddr.IPv6 | undefined {
   // ipaddr.js alone would also take other notations of IPv4 (10, 0x7f.1, 010.0.0.1), and read ::1.2.3.4 as IPv4.
   if (isIP(text) === 0) return undefined;
@@ -24,8 +24,8 @@ export function parsePlain(text: string): ipaddr.IPv4 | ipaddr.IPv6 | undefined 
 const WITH_PORT = /^(?:([\d.]{7,15}):\d{1,5}|\[([\da-f.:]{2,45})\](?::\d{1,5})?)$/i;
 
 /**
- * Returns the address in an element of a forwarding header. Azure's gateways and IIS add the client's port:
- * `192.0.2.1:51008`, `[2001:db8::1]:51008`. An IPv6 address with a port but no brackets is not told from one without.
+ * Azure's gateways and IIS add the client's port: `192.0.2.1:51008`, `[2001:db8::1]:51008`. An IPv6 address with a port
+ *   but no brackets is not told from one without.
  * @returns undefined when it is not an address.
  */
 export function forwardedAddress(element: string): string | undefined {
@@ -92,10 +92,7 @@ export function originOf(ip: string): Origin {
   return { network: networkKey(ip), address: addressKey(ip) };
 }
 
-/**
- * Compiles a list of IP addresses and CIDR ranges.
- * @returns a function that reports whether an address is in the list; false for other text.
- */
+/** @returns a function that reports whether an address is in the list; false for other text. */
 export function addressList(ranges: readonly string[]): (address: string) => boolean {
   const list = new BlockList();
   for (const range of ranges) {

@@ -14,7 +14,6 @@ const LIFETIME_MS = 30 * 24 * 3600 * 1000;
 /** Characters of a request's id that tell the requests of one browser apart. */
 const ID_LENGTH = 10;
 
-/** Remembers the application of a request that begins to wait. */
 export function rememberBegun(ctx: Context, uid: string, clientId: string): void {
   const begun: [string, string][] = [[uid.slice(0, ID_LENGTH), clientId], ...(begunRequests(ctx) ?? [])];
   ctx.cookies.set(NAME, String(new URLSearchParams(begun.slice(0, MAX_REQUESTS))), {

@@ -14,7 +14,6 @@ const JSON_TYPES = ['application/json', 'application/*+json'];
 /** The maximum depth of nesting in JSON; `user_metadata` needs a few levels. */
 const MAX_DEPTH = 32;
 
-/** The maximum number of fields in a form. */
 const MAX_FIELDS = 500;
 
 /** The name of a form field that is a member of an object: `user_metadata[plan]`. */
@@ -173,7 +172,6 @@ function tooLarge(): AuthError {
 /** Unchecked fields. JSON can hold any value; a form or a query holds strings and lists of strings. */
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** The errors by which an endpoint reports a faulty body. */
 export interface FieldErrors {
   notObject(): AuthError;
   missing(name: string): AuthError;
@@ -218,7 +216,6 @@ export function bodyObject(ctx: Context, errors = PARAMETER_ERRORS): Fields {
 }
 
 /**
- * Returns the fields of a body as strings.
  * @param names the names to read; other fields may have any value.
  * @throws AuthError 400 `invalid_request` for a body that is not an object, or a field that is an object or a list.
  */
@@ -247,7 +244,6 @@ export function formFields<const N extends string>(ctx: Context, ...names: N[]):
   return Object.fromEntries(names.map((name) => [name, texts[name] ?? ''])) as Record<N, string>;
 }
 
-/** Returns the fields that are strings. */
 export function textsOf(fields: Fields): Record<string, string> {
   return Object.fromEntries(
     Object.entries(fields).filter((field): field is [string, string] => typeof field[1] === 'string'),
@@ -263,7 +259,7 @@ export function textField(fields: Fields, name: string, errors = PARAMETER_ERROR
   return value;
 }
 
-/** Returns a required string field. @throws AuthError 400 when it is missing or not a string. */
+/** @throws AuthError 400 when it is missing or not a string. */
 export function requiredField(fields: Fields, name: string, errors = PARAMETER_ERRORS): string {
   const value = textField(fields, name, errors);
   if (value === undefined) throw errors.missing(name);

@@ -22,9 +22,7 @@ interface BrowserCookie {
    * cookie with `ttlSeconds` is set again, so that its lifetime begins anew.
    */
   ensure(ctx: Context, random: Random): string;
-  /** Replaces the secret of the browser. */
   set(ctx: Context, secret: string): void;
-  /** Deletes the cookie. */
   clear(ctx: Context): void;
   /** Reports in constant time whether the request carried this secret. */
   matches(ctx: Context, secret: string): boolean;
@@ -37,7 +35,6 @@ export function newBrowserSecret(random: Random): string {
   return random(32).toString('base64url');
 }
 
-/** Creates the functions that read and write the cookie with this name. */
 export function browserCookie(
   name: `__Host-${string}`,
   { sameSite, ttlSeconds }: BrowserCookieOptions,
@@ -96,7 +93,6 @@ export function browserOf(ctx: Context): string | undefined {
   return name === undefined ? undefined : sha256(name);
 }
 
-/** A browser that has a name, or is given one with this response. */
 export interface NamedBrowser {
   /** SHA-256 of its name. */
   browser: string;

@@ -20,7 +20,7 @@ export interface Csrf {
   verify(ctx: Context, sent?: unknown): void;
 }
 
-/** Creates the CSRF protection. @param baseUrl the public URL of this server. */
+/** @param baseUrl the public URL of this server. */
 export function createCsrf(baseUrl: string, random: Random): Csrf {
   const { origin } = new URL(baseUrl);
   return {

@@ -64,7 +64,6 @@ export interface ErrorShape {
   invalid?(faults: readonly BodyFault[]): AuthError;
 }
 
-/** A fault in a request body. */
 export interface BodyFault {
   /** Undefined when the body is not an object. */
   field: string | undefined;

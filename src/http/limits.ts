@@ -4,7 +4,6 @@
 export interface Bucket {
   /** Number of requests that may come at once. */
   capacity: number;
-  /** Number of requests that are added per minute. */
   perMinute: number;
 }
 

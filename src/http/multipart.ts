@@ -5,14 +5,12 @@ import type { BusboyHeaders } from '@fastify/busboy';
 import type { Context, Middleware } from 'koa';
 import { AuthError } from './errors.ts';
 
-/** The content of a form. */
 interface MultipartForm {
   fields: Record<string, string>;
   /** The bytes of the file and the name of its field; undefined when none was sent. */
   file: { field: string; data: Buffer } | undefined;
 }
 
-/** The limits of a form. */
 export interface MultipartRules {
   /** The maximum size of the file, bytes. */
   maxBytes: number;
@@ -44,7 +42,7 @@ export function isMultipart({ headers }: Pick<Context, 'headers'>): boolean {
   return /^multipart\/form-data\s*;/i.test(headers['content-type'] ?? '');
 }
 
-/** Reads a form. @throws AuthError 400 for a malformed form, 413 for a file that is too large. */
+/** @throws AuthError 400 for a malformed form, 413 for a file that is too large. */
 function readMultipart(request: IncomingMessage, rules: MultipartRules): Promise<MultipartForm> {
   const { maxBytes, tooLarge } = rules;
   const tooLargeError = () => new AuthError(413, 'invalid_request', tooLarge);

@@ -46,7 +46,6 @@ export interface Outbound {
    */
   fetch(input: string | URL | Request, init?: OutboundInit): Promise<Response>;
   /**
-   * Resolves a host to the addresses that may be connected to.
    * @param host a name or an address; an IPv6 address with or without its brackets.
    * @throws OutboundError when the host has no address, or none that is allowed.
    */
@@ -84,7 +83,6 @@ function resolver(
   };
 }
 
-/** Creates the client. */
 export function createOutbound({
   rules,
   lookup = (host) => systemLookup(host, { all: true }),
@@ -249,7 +247,6 @@ export function tracedOutbound(outbound: Outbound, tracing: Tracing | undefined)
 interface OutboundRules {
   /** Reports whether the operator opened the address: it may be any address, and plain http is allowed. */
   isOpened(host: string, address: string): boolean;
-  /** Reports whether a connection to the address is allowed. */
   mayConnect(host: string, address: string): boolean;
 }
 
@@ -290,7 +287,6 @@ export function hasUserInfo(address: string): boolean {
   return username !== '' || password !== '';
 }
 
-/** Reports whether a text is an http or https address. */
 export function isHttpAddress(text: string): boolean {
   return /^https?:$/.test(URL.parse(text)?.protocol ?? '');
 }

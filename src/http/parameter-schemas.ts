@@ -1,12 +1,10 @@
 // Schemas of parameters with a description, from which the API document is made.
 import { z } from 'zod';
 
-/** Describes a required string. */
 export function required(description: string) {
   return z.string().describe(description);
 }
 
-/** Describes an optional string. */
 export function optional(description: string) {
   return z.string().optional().describe(description);
 }
@@ -16,7 +14,6 @@ export function unchecked(description: string, type: string | string[] = 'string
   return z.unknown().optional().meta({ type, description });
 }
 
-/** Returns the names of the parameters that a schema describes. */
 export function parameterNames(schema: z.core.$ZodType | undefined): string[] {
   if (schema instanceof z.ZodObject) return Object.keys(schema.shape);
   if (schema instanceof z.ZodUnion) return schema.options.flatMap(parameterNames);

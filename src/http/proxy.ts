@@ -7,7 +7,7 @@ import proxyaddr from 'proxy-addr';
 import { addressList, forwardedAddress } from './addresses.ts';
 import { AuthError, oauthShape } from './errors.ts';
 
-/** Compiles the list of trusted proxies. @param ranges IP addresses and CIDR ranges. */
+/** @param ranges IP addresses and CIDR ranges. */
 export const proxyTrust = addressList;
 
 /**

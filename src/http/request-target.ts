@@ -89,7 +89,6 @@ function readHost({ headers, rawHeaders }: IncomingMessage): string | undefined 
 // The host of a request. Anybody may write any name into `Host`, so it is judged once, against the hosts that the tenant is
 // served at, and replaced: whatever reads it later, also in libraries, gets one of those.
 
-/** A host of the tenant. */
 interface TenantHost {
   /** In lower case, with its port unless that is 443. */
   host: string;
@@ -102,7 +101,6 @@ interface TenantHost {
 }
 
 interface TenantHosts {
-  /** The public origin. */
   baseUrl: string;
   /** The origin of the console, which may be `baseUrl`. */
   consoleUrl: string;
@@ -155,7 +153,6 @@ function hostOf(address: string, isCustom: boolean): TenantHost {
   return { host, hostname, origin, isCustom, isRequested: true };
 }
 
-/** Returns the tenant's host of a request. */
 export function tenantHostOf(ctx: Pick<Context, 'state'>): TenantHost {
   const found = judgedHost.of(ctx);
   if (found === undefined) throw new Error('the host of the request was not judged');

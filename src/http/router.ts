@@ -21,7 +21,6 @@ interface RouterDependencies {
   log: Logger;
   /** Reports whether an `Origin` belongs to one of the tenant's applications. */
   isApplicationOrigin(origin: string): Promise<boolean>;
-  /** Writes an error as a page. */
   errorPage: ErrorShape;
   /** Runs before anything else is done for a request. @throws AuthError when the request is refused. */
   guard(ctx: Context, path: string | undefined): 'answered' | undefined | Promise<'answered' | undefined>;
@@ -38,7 +37,6 @@ interface RouterDependencies {
   maxConcurrent: number;
 }
 
-/** The routes of a path. */
 interface Methods {
   byMethod: Map<Method, BoundRoute>;
   /** Any of the routes: the rules needed before the method is known are the same for all. */
@@ -381,8 +379,8 @@ function pathTree<T>(): PathTree<T> {
 }
 
 /**
- * Finds a path. Literal segments take precedence over parameters. A parameter matches one non-empty segment other
- * than `.` and `..`, which proxies or clients may resolve (RFC 3986 §5.2.4), and is percent-decoded.
+ * Literal segments take precedence over parameters. A parameter matches one non-empty segment other than `.` and `..`,
+ *   which proxies or clients may resolve (RFC 3986 §5.2.4), and is percent-decoded.
  * @param path as sent, percent-encoded.
  * @returns undefined when there is no such path.
  */
@@ -444,7 +442,6 @@ function emptyNode<T>(): Node<T> {
 
 export type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
-/** The rules of a route. */
 interface RouteRules {
   /** The bucket, per address, that a request takes from before its body is read; `unlimited` for none. */
   limit: Limit | 'unlimited';
@@ -478,7 +475,6 @@ export interface Route extends RouteRules {
   handle(ctx: Context, received: Received<unknown, unknown>): Promise<unknown> | unknown;
 }
 
-/** What the API document says of a route. */
 interface RouteDescription {
   /** One line. A route without it is not part of the API: only the server's own pages use it. */
   summary?: string;

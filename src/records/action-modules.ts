@@ -7,7 +7,6 @@ export const ACTION_MODULE = 'action-module';
 
 type Document = Pick<Frozen<DocumentRecord>, 'id' | 'body'>;
 
-/** A module as an action requires it. */
 interface RunnableModule {
   name: string;
   code: string;
@@ -76,7 +75,6 @@ export function resolveReference<D extends Document>(
 }
 
 /**
- * Returns the modules of an action.
  * @param references the references that the action was deployed with.
  * @param modules the documents of modules.
  */

@@ -32,7 +32,6 @@ export function continueEntry(trigger: Trigger): string {
 
 export type Trigger = keyof typeof TRIGGER_ENTRIES;
 
-/** An action that is bound to a trigger and deployed. */
 export interface BoundAction {
   name: string;
   code: string;

@@ -19,7 +19,6 @@ export const ROLES = ['owner', 'editor', 'viewer', 'support'] as const;
 /** What an administrator may do. */
 export type AdministratorRole = (typeof ROLES)[number];
 
-/** One administrator. */
 export interface AdministratorMember {
   user_id: string;
   role: AdministratorRole;
@@ -52,7 +51,6 @@ export interface AdministratorsRecord extends Stored {
 /** The id of the record. */
 export const ADMINISTRATORS = 'administrators';
 
-/** Returns whether a user id is that of an administrator. */
 export function isAdministratorId(userId: string): boolean {
   return userId.startsWith(`${ADMINISTRATOR}|`);
 }

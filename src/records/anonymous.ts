@@ -8,7 +8,6 @@ export const anonymousSessionsSchema = z.looseObject({ active: z.boolean().optio
 const LIFETIME = 43_200;
 const MAX_MINUTES = 525_600;
 
-/** The settings of the tenant. */
 export const tenantSessionsSchema = z.looseObject({
   anonymous: z
     .looseObject({ lifetime_in_minutes: z.number().int().min(1).max(MAX_MINUTES).nullish() })

@@ -62,7 +62,6 @@ export const needsFactor = (name: string): boolean => isOfFactor(KNOWN.get(name)
 
 const isOfFactor = (proof: Proof | undefined) => proof === 'mfa' || proof === 'app_code';
 
-/** The tenant's settings of classes. */
 interface ClassSettings {
   readonly acr_values_supported?: readonly string[] | null | undefined;
   /** What classes of the tenant's own mean. */

@@ -23,7 +23,6 @@ export type CredentialMethod = (typeof CREDENTIAL_METHODS)[number];
 
 export type AuthenticationMethod = 'none' | 'client_secret_post' | 'client_secret_basic' | CredentialMethod;
 
-/** The members of an application's record that decide how it authenticates. */
 interface Authenticating {
   app_type?: string | undefined;
   token_endpoint_auth_method?: Exclude<AuthenticationMethod, CredentialMethod> | undefined;

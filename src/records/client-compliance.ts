@@ -20,7 +20,6 @@ const ALGORITHMS_2: readonly string[] = [...ALGORITHMS, 'EdDSA', 'Ed25519'];
 /** The grants that all profiles allow. */
 const GRANTS: readonly string[] = ['authorization_code', 'refresh_token', 'client_credentials'];
 
-/** Returns whether a profile includes a standard. */
 export const isHeld = ({ standards }: Profile, to: Standard) => standards.includes(to);
 
 /** Returns whether a profile allows a signature algorithm (JWA). */
@@ -62,7 +61,6 @@ export function isGrant(grant: string, profile: Profile): boolean {
   return GRANTS.includes(grant) || (grant === 'implicit' && isHeld(profile, 'fapi1'));
 }
 
-/** Rules for the application itself. */
 export const CLIENT_RULES: readonly Rule<ProfiledClient>[] = [
   {
     name: 'authentication',

@@ -51,7 +51,7 @@ export function publicKeyFault(credential: Credential): CredentialFault | undefi
   return isFor(alg, key) ? undefined : { path, message: `is no key for ${alg}: ${needs(alg)}` };
 }
 
-/** Returns the public key of a credential. @throws Error when it is not a public key. */
+/** @throws Error when it is not a public key. */
 export function publicKeyOf({ pem, jwk }: Credential): KeyObject {
   if (pem === undefined) return createPublicKey({ key: { ...jwk }, format: 'jwk' });
   // Deploy tools write line ends as the two characters `\n`.

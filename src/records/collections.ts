@@ -39,7 +39,6 @@ import type { CredentialRecord, UserRecord } from './users.ts';
 
 // The bounds of what strangers can make the server keep (collection-spec.ts).
 
-/** The bound of all records of a collection. */
 function wholeCollection(bound: Omit<Bound<unknown>, 'kind'>): Bound<unknown> {
   return { ...bound, kind: () => 'all' };
 }

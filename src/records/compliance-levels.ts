@@ -41,7 +41,6 @@ type Level = keyof typeof PROFILES;
 
 export const COMPLIANCE_LEVELS = ['none', ...(Object.keys(PROFILES) as Level[])] as const;
 
-/** The names of the standards. */
 export const STANDARDS: Readonly<Record<Standard, string>> = {
   fapi1: 'FAPI 1.0',
   ciba: 'FAPI-CIBA',

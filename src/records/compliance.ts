@@ -25,7 +25,6 @@ const isGiven = (value: unknown): boolean => typeof value === 'string' && value 
 
 const isJarm = (mode: unknown): boolean => typeof mode === 'string' && /(^|\.)jwt$/.test(mode);
 
-/** Rules for authorization requests. */
 export const REQUEST_RULES: readonly Rule<ProfiledRequest>[] = [
   {
     name: 'pushed',
@@ -82,7 +81,6 @@ export const REQUEST_RULES: readonly Rule<ProfiledRequest>[] = [
   },
 ];
 
-/** Rules for backchannel authentication requests (CIBA). */
 export const BACKCHANNEL_RULES: readonly Rule<Omit<ProfiledRequest, 'isPushed'>>[] = [
   {
     name: 'signed',
@@ -105,7 +103,6 @@ interface ProfiledToken {
   alg: string | undefined;
 }
 
-/** Rules for access tokens. */
 export const TOKEN_RULES: readonly Rule<ProfiledToken>[] = [
   {
     name: 'sender-constrained',
@@ -145,17 +142,13 @@ export function brokenRules<S>(rules: readonly Rule<S>[], profile: Profile, subj
   });
 }
 
-/**
- * Returns how an application fails to comply with its level.
- * @returns sentences; none if it has no level or complies.
- */
+/** @returns sentences; none if it has no level or complies. */
 export function clientFaults(client: ProfiledClient): string[] {
   const profile = profileOf(client);
   if (profile === undefined) return [];
   return profile === null ? ['compliance_level is unknown'] : brokenRules(CLIENT_RULES, profile, client);
 }
 
-/** Returns the grants of an application that its level allows. */
 export function allowedGrants(client: Pick<ProfiledClient, 'compliance_level'>, grants: string[]): string[] {
   const profile = profileOf(client);
   if (profile === undefined) return grants;

@@ -155,7 +155,6 @@ export const writtenDatabaseSchema = databaseSchema.superRefine(({ options }, co
 
 /** The properties of a strategy that the tenant file and the store need; the rest is in the strategy's own folder. */
 export interface StrategyRecord {
-  /** The schema of the connection's options. */
   options: z.ZodType;
   /** Returns the options that are missing: the connection is stored without them, but nobody can log in. */
   missingOptions?(options: Readonly<Record<string, unknown>>): string[];

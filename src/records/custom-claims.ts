@@ -3,7 +3,6 @@
 import { z } from 'zod';
 import { PROFILE_CLAIMS } from './users.ts';
 
-/** Where a custom claim can be added. */
 const CLAIM_TARGETS = ['id_token', 'access_token', 'userinfo', 'saml'] as const;
 
 export type ClaimTarget = (typeof CLAIM_TARGETS)[number];
@@ -107,5 +106,4 @@ const customClaimSchema = z
 
 export type CustomClaim = z.output<typeof customClaimSchema>;
 
-/** The custom claims of a tenant. */
 export const customClaimsSchema = z.array(customClaimSchema).max(100);

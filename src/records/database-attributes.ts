@@ -54,7 +54,6 @@ interface Options {
   validation?: { username?: { min: number; max: number } | undefined } | undefined;
 }
 
-/** The settings of one kind of identifier. */
 interface Attribute {
   /** Whether users log in with it. */
   isIdentifier: boolean;
@@ -124,7 +123,6 @@ function olderAttributes({ requires_username: isNamed }: Options): Record<Addres
   };
 }
 
-/** Returns the kinds of identifiers that users log in with. */
 export function identifiersOf(options: Options): AddressKind[] {
   const attributes = attributesOf(options);
   return ADDRESS_KINDS.filter((kind) => attributes[kind].isIdentifier);

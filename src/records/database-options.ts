@@ -114,7 +114,6 @@ export function customDatabase({ strategy, options }: Configured): 'moves' | 'el
   return missingScripts(options).includes('login') ? undefined : 'moves';
 }
 
-/** Returns whether people can sign up. */
 export function takesSignUps(connection: Connection): boolean {
   return !databaseOptions(connection).disable_signup && canMakeUsers(connection);
 }

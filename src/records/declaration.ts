@@ -12,7 +12,6 @@ export interface Declaration {
   limits?: Limits;
   /** The log events that it writes; an event of several parts is declared by the lowest one. */
   events?: EventTypes;
-  /** The collections that it owns. */
   collections?: readonly CollectionName[];
   /** The templates of its pages, below `views/pages`. */
   pages?: readonly string[];

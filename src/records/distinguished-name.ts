@@ -125,7 +125,6 @@ function readElement(der: Buffer, at: number): Element | undefined {
   return end > der.length ? undefined : { tag, contents: der.subarray(start, end), end };
 }
 
-/** Returns the elements of a constructed element. */
 function elements(contents: Buffer): Element[] {
   const all: Element[] = [];
   for (let at = 0; at < contents.length; ) {
@@ -137,11 +136,7 @@ function elements(contents: Buffer): Element[] {
   return all;
 }
 
-/**
- * Returns the subject of a certificate.
- * @param der a certificate (RFC 5280 §4.1).
- * @throws RangeError when it is malformed.
- */
+/** @param der a certificate (RFC 5280 §4.1). @throws RangeError when it is malformed. */
 export function subjectOf(der: Buffer): DistinguishedName {
   const [certificate] = elements(der);
   const [body] = elements(certificate?.contents ?? Buffer.alloc(0));

@@ -9,7 +9,6 @@ import type { Stored } from './record.ts';
 import { ruleSchema, ruleVariableSchema } from './rule-sections.ts';
 
 export interface DocumentRecord extends Stored {
-  /** The kind of resource. */
   kind: string;
   /** The name, if the resource has unique names. */
   name?: string;

@@ -74,7 +74,6 @@ export const emailSchema = z
   .refine((text) => normalizeEmail(text) !== undefined, "Object didn't pass validation for format email")
   .meta({ format: 'email' });
 
-/** Returns whether two texts are one address. */
 export function isSameEmail(one: string, other: string): boolean {
   const email = lookupEmail(one);
   return email !== undefined && email === lookupEmail(other);

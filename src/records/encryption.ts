@@ -47,7 +47,6 @@ interface Encrypted {
     | undefined;
 }
 
-/** Returns the PEM of the key that an application's tokens are encrypted for. */
 export function encryptionPem({ encryption_key: key }: Encrypted): string | undefined {
   return key?.pub ?? key?.cert ?? undefined;
 }

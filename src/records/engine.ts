@@ -52,7 +52,6 @@ export interface ConsentRecord extends Stored {
   scopes: Record<string, string[]>;
 }
 
-/** Returns the id of a user's consent to an application. */
 export function consentId(userId: string, clientId: string): string {
   return `${userId}\n${clientId}`;
 }

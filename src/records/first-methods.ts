@@ -16,7 +16,7 @@ const AMR: Readonly<Record<string, readonly string[]>> = {
   federated: ['pwd'],
 };
 
-/** Returns the `amr` values of a method. @param method as {@link firstMethodOf} returns it. */
+/** @param method as {@link firstMethodOf} returns it. */
 export function amrOfFirst(method: string): readonly string[] {
   return AMR[method] ?? [];
 }

@@ -21,7 +21,6 @@ export interface UpstreamGrant {
 // docs/decisions/users-linking.md#each-identity-is-a-record-of-its-own
 /** An identity. Its `id` is {@link identityId}, so it is unique within a connection. */
 export interface IdentityRecord extends Stored {
-  /** The user that the identity belongs to. */
   user_id: string;
   /** The connection's name. */
   connection: string;

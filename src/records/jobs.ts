@@ -26,7 +26,6 @@ export interface JobRecord extends Stored {
   /** Number of all users, if it is known. */
   total?: number;
   summary?: { inserted: number; updated: number; failed: number };
-  /** For an export. */
   export?: {
     format: 'json' | 'csv';
     limit?: number;

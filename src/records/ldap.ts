@@ -24,7 +24,6 @@ const filter = z
 /** A boolean; the connector's own settings are texts. */
 const flag = z.union([z.boolean(), z.enum(['true', 'false']).transform((text) => text === 'true')]);
 
-/** The schema of the options, with defaults. */
 export const ldapOptionsSchema = z.preprocess(
   withoutNull,
   z
@@ -87,17 +86,12 @@ export const ldapOptionsSchema = z.preprocess(
 /** The options of a directory that can be reached. */
 export type LdapOptions = z.output<typeof ldapOptionsSchema> & { LDAP_URL: string; LDAP_BASE: string };
 
-/**
- * Returns the options of a connection with defaults.
- * @returns undefined if the connection has no directory.
- * @throws ZodError if the options are not valid
- */
+/** @returns undefined if the connection has no directory. @throws ZodError if the options are not valid */
 export function ldapOptions({ options }: { options: unknown }): LdapOptions | undefined {
   const { LDAP_URL, LDAP_BASE, ...rest } = ldapOptionsSchema.parse(options);
   return LDAP_URL === undefined || LDAP_BASE === undefined ? undefined : { ...rest, LDAP_URL, LDAP_BASE };
 }
 
-/** Returns the certificates in a text of PEM blocks. */
 export function certificatesOf(pem: string): string[] {
   return pemBlocks(pem)
     .filter(({ label }) => label === 'CERTIFICATE')

@@ -23,7 +23,6 @@ export interface EventType extends EventDeclaration {
   readonly [declared]: true;
 }
 
-/** Types of events, by their codes. */
 export type EventTypes = Readonly<Record<string, EventType>>;
 
 /**

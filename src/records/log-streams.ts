@@ -30,7 +30,6 @@ export const hiddenSinkMembers: readonly string[] = SINKS.flatMap(({ members }) 
   namesOf(members, 'hidden'),
 );
 
-/** Returns the names of the members that are exposed so. */
 function namesOf(members: Sink['members'], ...exposures: readonly string[]): string[] {
   return Object.keys(members).filter((name) => exposures.includes(members[name]?.exposure ?? ''));
 }

@@ -44,7 +44,6 @@ const managed = texts.superRefine((names, context) => {
   });
 });
 
-/** What is known of a request here. */
 const knownSignals = z.strictObject({
   /** The client's address. */
   ipv4_cidrs: ranges.optional(),
@@ -69,7 +68,6 @@ const unknownSignals = z.strictObject({
 
 const signalsSchema = z.strictObject({ ...knownSignals.shape, ...unknownSignals.shape });
 
-/** The signals of a condition. */
 export type Signals = z.output<typeof signalsSchema>;
 
 const actionSchema = z
@@ -101,7 +99,6 @@ const ruleSchema = z.strictObject({
   not_match: signalsSchema.optional(),
 });
 
-/** The members of a list. */
 export const networkAclShape = {
   description: text,
   active: z.boolean(),
@@ -123,7 +120,6 @@ export const networkAclSchema = z.strictObject({
 
 type Members = z.output<typeof networkAclSchema>;
 
-/** An active list. */
 export interface NetworkAcl extends Members {
   id: string;
 }

@@ -22,17 +22,12 @@ export function addressesOfNew({
   };
 }
 
-/** Returns the identity of a new user in a database connection. */
 export const identityOfNew = (connection: Connection, typed: Parameters<typeof addressesOfNew>[0]) => ({
   ...databaseIdentity(connection.name, typed, uniqueIn(databaseOptions(connection))),
   connectionId: connection.id,
 });
 
-/**
- * Returns the identity of a new user in a database connection.
- * @param connection its name.
- * @param unique the kinds of identifiers that must be unique.
- */
+/** @param connection its name. @param unique the kinds of identifiers that must be unique. */
 export function databaseIdentity(
   connection: string,
   typed: Parameters<typeof addressesOfNew>[0],

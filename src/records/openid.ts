@@ -144,7 +144,6 @@ function missingClientOptions({ client_id }: StoredOptions): string[] {
 
 const isSet = (value: unknown) => (value ?? '') !== '';
 
-/** For `oidc`. */
 export const oidcOptionsSchema = z.preprocess(withoutNull, optionsOf({}));
 
 /** A host name, without scheme and path. */
@@ -155,7 +154,6 @@ const domain = z
 
 const noDomain = z.union([z.literal(''), domain]).optional();
 
-/** For `okta`. */
 export const oktaOptionsSchema = z.preprocess(
   withoutNull,
   optionsOf({
@@ -171,7 +169,6 @@ export const oktaOptionsSchema = z.preprocess(
 
 const flag = z.boolean().optional();
 
-/** For `waad`. */
 export const waadOptionsSchema = z.preprocess(
   withoutNull,
   optionsOf({
@@ -211,7 +208,6 @@ export const googleOptionsSchema = z.preprocess(
   optionsOf({ ...audiences, offline_access: flag }),
 );
 
-/** For `google-apps`. */
 export const googleAppsOptionsSchema = z.preprocess(
   withoutNull,
   optionsOf({
@@ -221,7 +217,6 @@ export const googleAppsOptionsSchema = z.preprocess(
   }),
 );
 
-/** For `apple`. */
 export const appleOptionsSchema = z.preprocess(
   withoutNull,
   optionsOf({

@@ -9,7 +9,6 @@ export interface MembershipRecord extends Stored {
   roles: string[];
 }
 
-/** Returns the id of a user's membership in an organization. */
 export function membershipId(organization: string, user: string): string {
   return `${organization}\n${user}`;
 }
@@ -30,7 +29,6 @@ export interface InvitationRecord extends Stored {
   expires_at: string;
 }
 
-/** A connection that an organization has enabled. */
 interface EnabledConnection {
   connection_id: string;
   /** Whether a login makes the user a member. */
@@ -51,7 +49,6 @@ export function enabledConnectionsOf(organization: {
   return all.filter(isEnabled);
 }
 
-/** Returns whether a connection that an organization lists is switched on. */
 export const isEnabled = ({ is_enabled: enabled }: { is_enabled?: boolean | undefined }): boolean =>
   enabled !== false;
 
@@ -69,7 +66,6 @@ export interface DiscoveryDomain {
   use_for_organization_discovery?: boolean;
 }
 
-/** Returns the discovery domains of an organization. */
 export function discoveryDomainsOf(organization: {
   readonly [member: string]: unknown;
 }): readonly DiscoveryDomain[] {

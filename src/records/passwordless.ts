@@ -25,7 +25,6 @@ const members = {
   domain_aliases: domainAliases,
 };
 
-/** For `email`. */
 export const emailOptionsSchema = z.preprocess(
   withoutNull,
   z.looseObject({
@@ -80,7 +79,6 @@ const smsMembers = {
  */
 const storedSmsOptionsSchema = z.preprocess(withoutNull, z.looseObject(smsMembers));
 
-/** For `sms`. */
 export const smsOptionsSchema = z.preprocess(
   withoutNull,
   z.looseObject({

@@ -60,7 +60,6 @@ export interface KnownCallerRecord extends Stored {
   user_id: string;
 }
 
-/** The state of a token bucket. */
 export interface LimitRecord extends Stored {
   tokens: number;
   /** Time at which `tokens` was computed, in epoch milliseconds. */

@@ -22,7 +22,6 @@ export function isRoleFor(role: Pick<RoleRecord, 'owner_id'>, organization?: str
   return role.owner_id === undefined || role.owner_id === organization;
 }
 
-/** A role in the tenant file. */
 export const roleSchema = z.looseObject({
   id: z.string().optional(),
   name: z.string().min(1).max(255),

@@ -4,7 +4,6 @@ import { z } from 'zod';
 /** The form of the names of variables. */
 export const RULE_VARIABLE_KEY = /^[A-Za-z0-9_\-@*+:]{1,127}$/;
 
-/** A rule in the tenant file. */
 export const ruleSchema = z.looseObject({
   name: z.string().min(1).max(255),
   script: z.string().max(100_000),
@@ -12,7 +11,6 @@ export const ruleSchema = z.looseObject({
   enabled: z.boolean().optional(),
 });
 
-/** A variable in the tenant file. */
 export const ruleVariableSchema = z.strictObject({
   key: z.string().regex(RULE_VARIABLE_KEY),
   value: z.string().max(10_000),

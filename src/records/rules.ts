@@ -21,13 +21,11 @@ export interface Rules {
 export const RULE = 'rules';
 export const RULE_VARIABLE = 'rules-config';
 
-/** Returns the id of a variable's document. */
 export const ruleVariableId = (key: string) => `${RULE_VARIABLE}/${key}`;
 
-/** Returns the name of a variable from the id of its document. */
 export const ruleVariableKey = (id: string) => id.slice(RULE_VARIABLE.length + 1);
 
-/** Returns the rules of a tenant. @param rules documents of rules. @param variables documents of their variables. */
+/** @param rules documents of rules. @param variables documents of their variables. */
 export function rulesOf(
   rules: readonly Frozen<DocumentRecord>[],
   variables: readonly Frozen<DocumentRecord>[],

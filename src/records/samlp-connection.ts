@@ -35,7 +35,6 @@ const idpInitiated = z.looseObject({
 const address = webAddress.optional();
 const optionalAddress = z.union([z.literal(''), webAddress]).optional();
 
-/** The schema of the options, with defaults. */
 export const samlpOptionsSchema = z.preprocess(
   withoutNull,
   z
@@ -113,10 +112,7 @@ export function missingSamlpOptions(options: Readonly<Record<string, unknown>>):
 
 export type SamlpOptions = z.output<typeof samlpOptionsSchema>;
 
-/**
- * Returns the certificates in options. A text is one certificate in plain base64, or PEM with several, which may
- * itself be in base64.
- */
+/** A text is one certificate in plain base64, or PEM with several, which may itself be in base64. */
 export function certificateTexts(given: string | readonly string[]): string[] {
   return [given].flat().flatMap((text) => {
     // Deploy tools write line ends as the two characters `\n`.

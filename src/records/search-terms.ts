@@ -6,7 +6,6 @@ import type { UserRecord } from './users.ts';
 
 /** Fields that are searched without regard to case. */
 export const FOLDED_FIELDS = ['email', 'name', 'given_name', 'family_name', 'nickname'] as const;
-/** Fields that are searched exactly. */
 export const EXACT_FIELDS = ['username', 'phone_number'] as const;
 export const BOOLEAN_FIELDS = ['email_verified', 'blocked'] as const;
 const METADATA = ['user_metadata', 'app_metadata'] as const;
@@ -20,7 +19,6 @@ const MAX_MEMBER_LENGTH = 256;
 /** Returns a text in the form that ignores case. */
 export const folded = (text: string): string => text.normalize('NFC').toLowerCase();
 
-/** Returns the index entry of a field's value. */
 export function fieldTerm(field: string, value: string): string {
   return `${field}\n${value.slice(0, MAX_TERM_LENGTH)}`;
 }
@@ -38,7 +36,6 @@ export function restTerm(object: string): string {
   return `${object}\n+`;
 }
 
-/** Returns all index entries of a user. */
 export function searchTerms(user: UserRecord): string[] {
   const domain = user.email === undefined ? undefined : domainOf(user.email);
   return [

@@ -86,7 +86,6 @@ export const SECOND_FACTORS = {
   'recovery-code': { ...sameNameEverywhere('recovery-code'), amr: [], recovers: true },
 } as const satisfies Record<string, SecondFactorNames>;
 
-/** The kinds of authenticators. */
 export type FactorKind = keyof typeof SECOND_FACTORS;
 
 /** Returns the names of a factor that has the same name everywhere. */

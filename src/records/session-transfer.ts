@@ -3,9 +3,7 @@ import { z } from 'zod';
 
 const flag = z.boolean().nullish();
 
-/** `session_transfer` of a client: whether it can transfer sessions, and how it accepts them. */
 export const sessionTransferSchema = z.looseObject({
-  /** Whether the client can get session transfer tokens. */
   can_create_session_transfer_token: flag,
   /** Whether a transferred session ends with the refresh token that it was created from. Default: true. */
   enforce_cascade_revocation: flag,

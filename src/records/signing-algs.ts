@@ -11,7 +11,6 @@ export const TOKEN_ALGS = [...SIGNING_ALGS, 'HS256'] as const;
 
 export type TokenAlg = (typeof TOKEN_ALGS)[number];
 
-/** Whether an algorithm signs with a key of the tenant. */
 export function isSigningAlg(alg: unknown): alg is SigningAlg {
   return SIGNING_ALGS.some((known) => known === alg);
 }

@@ -53,7 +53,6 @@ const deviceFlowSchema = z
 /** The format of user codes. */
 export type DeviceFlowSettings = z.output<typeof deviceFlowSchema>;
 
-/** The page where users manage their own account. */
 const accountPageSchema = z.strictObject({
   enabled: z.boolean().default(true),
   /** The client of logins that start at the page itself. */
@@ -103,7 +102,6 @@ const settingsSchema = z.looseObject({
 /** Settings for which an empty text means none, as tools and exports of the hosted service write it. */
 const CHOICES = ['default_directory', 'default_audience'];
 
-/** The section `tenant`. */
 export const tenantSettingsSchema = z.preprocess(
   (value) =>
     typeof value === 'object' && value !== null

@@ -77,7 +77,6 @@ function profileClaims<T>(kind: T): Record<ProfileClaim, T> {
   return Object.fromEntries(PROFILE_CLAIMS.map((claim) => [claim, kind])) as Record<ProfileClaim, T>;
 }
 
-/** The profile of a development user. */
 export const developmentProfileSchema = z.object({
   ...profileClaims(z.string().exactOptional()),
   phone_number: z.string().exactOptional(),

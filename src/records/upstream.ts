@@ -69,7 +69,6 @@ const OWN_HEADERS = new Set([
   'expect',
 ]);
 
-/** The URL of an endpoint. */
 export const endpoint = z
   .string()
   .max(2048)
@@ -114,7 +113,6 @@ const members = {
     .default({}),
 };
 
-/** The schema of the options, with defaults. */
 export const oauth2OptionsSchema = z.preprocess(withoutNull, z.looseObject(members));
 
 /** The members that a login needs. */
@@ -168,13 +166,11 @@ export const clientLogoutSchema = z.looseObject({
       selected_initiators: z.array(z.string()).default(['rp-logout', 'idp-logout']),
     })
     .prefault({}),
-  /** Whether logout tokens contain the session's metadata. */
   backchannel_logout_session_metadata: z.looseObject({ include: z.boolean().optional() }).nullish(),
 });
 
 export const clientBackChannelSchema = z.looseObject(backChannel);
 
-/** `oidc_logout` of the tenant. */
 export const tenantLogoutSchema = z.looseObject({
   /** Whether the discovery document has `end_session_endpoint`. Default: true. */
   rp_logout_end_session_endpoint_discovery: z.boolean().optional(),

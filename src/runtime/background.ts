@@ -5,11 +5,9 @@ import type { Logger } from 'pino';
 export interface Background {
   /** Runs the work after the present turn; a failure is logged under `what`. */
   run(what: string, work: () => Promise<void>): void;
-  /** Waits for all background work. */
   flush(): Promise<void>;
 }
 
-/** Makes the background work of one tenant. */
 export function createBackground(log: Logger): Background {
   const open = new Set<Promise<void>>();
   return {

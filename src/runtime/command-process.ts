@@ -13,7 +13,6 @@ export interface CommandProcess {
   exit(code: number): void;
 }
 
-/** Prints a line of the result. */
 export function print({ stdout }: Pick<CommandProcess, 'stdout'>, line: string): void {
   stdout.write(`${line}\n`);
 }

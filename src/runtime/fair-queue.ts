@@ -3,10 +3,8 @@ import { AsyncResource } from 'node:async_hooks';
 import { requester } from './requester.ts';
 import { createShares, type Origin, type Shares } from './shares.ts';
 
-/** A job that waits for its turn. */
 export interface Job {
   origin: Origin;
-  /** The number of its lane. */
   lane: number;
   /** Runs in the async context in which it was added. Must not throw. */
   run(): Promise<void>;
@@ -16,18 +14,16 @@ export interface Job {
 
 export interface FairQueue<J extends Job> {
   /**
-   * Adds a job. In a full lane, the newest job of whoever has most waiting there gives way.
+   * In a full lane, the newest job of whoever has most waiting there gives way.
    * @returns false when that is this job.
    */
   add(job: J): boolean;
   /** Removes a job that has not begun. @returns whether it was waiting. */
   withdraw(job: J): boolean;
-  /** Returns how many jobs wait. */
   waiting(): number;
 }
 
 /**
- * Makes a queue.
  * @param lanes for each lane how many jobs it starts in a row while others wait; the first one goes first.
  * @param maxWaiting how many jobs may wait in each lane.
  */
@@ -93,7 +89,6 @@ const LANES = [3, 1];
 
 export interface FairWork {
   /**
-   * Runs work in its turn.
    * @param origin whose turn it is: that of its requester.
    * @throws the refusal when that one has too much waiting, now or later, or the work has waited too long.
    */
@@ -102,7 +97,6 @@ export interface FairWork {
 }
 
 /**
- * Bounds work.
  * @param maxWaiting how much may wait for known callers, and as much for others.
  * @param maxWaitMs how long work may wait, milliseconds.
  * @param refusal makes the error for who gets no place.

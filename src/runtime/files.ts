@@ -28,7 +28,6 @@ export async function writeAll(handle: FileHandle, data: Buffer): Promise<void> 
   }
 }
 
-/** Syncs a file to disk. */
 export async function syncFile(path: string): Promise<void> {
   const handle = await open(path, 'r+');
   try {

@@ -36,7 +36,6 @@ const MAX_TEXT_LENGTH = 1_000;
 const MAX_CAUSES = 4;
 
 /**
- * Makes the log.
  * @param level one of pino's; others mean `info`, because the log exists before the settings are checked.
  * @param destination standard output by default.
  * @param mixin returns further members for each line.

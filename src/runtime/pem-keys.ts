@@ -110,7 +110,6 @@ function roundsOf(oid: string, parameters: Element | undefined): number {
   return saltedRounds(elements(contentOf(derivationParameters, SEQUENCE)));
 }
 
-/** Returns the rounds that follow a salt. */
 function saltedRounds([salt, rounds]: readonly Element[]): number {
   contentOf(salt, OCTET_STRING);
   return Number(BigInt(`0x${hex(contentOf(rounds, INTEGER)) || '0'}`));

@@ -3,7 +3,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { type Origin, OWN } from './shares.ts';
 
-/** Who asks. */
 export interface Requester {
   origin: Origin;
   /**
@@ -30,10 +29,7 @@ interface Current {
 /** A key, not a state: what it leads to belongs to each request. */
 const current = new AsyncLocalStorage<Current>();
 
-/**
- * Runs the work of a request.
- * @param id no secret. @param origin called when it matters: an address may be found out late.
- */
+/** @param id no secret. @param origin called when it matters: an address may be found out late. */
 export function askedBy<T>({ id, origin }: Pick<Current, 'id' | 'origin'>, work: () => T): T {
   return current.run({ id, origin, standing: 'stranger' }, work);
 }

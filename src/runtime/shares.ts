@@ -32,7 +32,6 @@ export interface Shares<T> {
   mayHold(origin: Origin, max: number): boolean;
   /** Returns the item to give up: of the network that holds most, and there of the address that holds most. */
   toGiveUp(which: 'oldest' | 'newest'): T | undefined;
-  /** Returns the oldest item of an address. */
   oldestOf(origin: Origin): T | undefined;
   /** Removes and returns the next item: the networks take turns, and within a network its addresses. */
   next(): T | undefined;

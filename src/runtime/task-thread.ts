@@ -22,7 +22,6 @@ export type TaskOutcome<Answer> =
       cause?: unknown;
     };
 
-/** How a task waits for its turn. */
 interface Turn {
   /** Whose turn it is, where that is not whoever makes the request. */
   origin?: Origin;

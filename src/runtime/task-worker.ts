@@ -9,7 +9,7 @@ export type FromTaskThread<Answer> = {
   answer?: Answer;
 };
 
-/** Answers the tasks of the thread. @param answerTo may throw, which ends the thread. */
+/** @param answerTo may throw, which ends the thread. */
 export function answerTasks<Task, Answer>(answerTo: (task: Task) => Answer): void {
   const send = (message: { answer?: Answer }) =>
     parentPort?.postMessage({ ...message, processorMs: processorTime() } satisfies FromTaskThread<Answer>);

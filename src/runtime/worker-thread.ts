@@ -7,7 +7,6 @@ import { HAS_THREAD_CPU_USAGE, threadTime } from './thread-time.ts';
 interface ThreadStart {
   /** For tools that list threads. */
   name: string;
-  /** The module that it runs. */
   module: URL;
   memory: ResourceLimits;
   data?: unknown;
@@ -17,7 +16,6 @@ interface ThreadStart {
 export const moduleBeside = (url: string, name: string): URL =>
   new URL(`./${name}.${url.endsWith('.ts') ? 'ts' : 'js'}`, url);
 
-/** Starts a thread. */
 export function startWorker({ name, module, memory, data }: ThreadStart): Worker {
   return new Worker(module, {
     name,

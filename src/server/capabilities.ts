@@ -49,10 +49,7 @@ import type { Config } from '../tenant/config.ts';
 import { retentionDays } from '../tenant/events.ts';
 import type { Parts, TenantDependencies } from './parts.ts';
 
-/**
- * Makes the capabilities.
- * @param parts what was made before the engine.
- */
+/** @param parts what was made before the engine. */
 export function createCapabilities(
   deps: TenantDependencies,
   parts: Parts,
@@ -151,7 +148,6 @@ function managementCapabilities(made: Ended) {
         kind,
         ticket,
       )) as ManagementFeatureDependencies['issueTicket'],
-    /** The imports and exports of users. */
     jobs: createUserJobs(made),
     /** An administrator's link asks for the session and the role again. */
     linkTo: ((job, { administrator }) =>
@@ -205,7 +201,6 @@ function consoleCapabilities({ settings, pause = timerPause }: TenantDependencie
     isMailed: settings.mail !== undefined,
     retentionDays: () => retentionDays(config),
     serverCertificate: () => certificateFile(settings),
-    /** Returns custom databases that use these scripts, for "Try" at a connection. */
     databasesBy: (scripts: Pick<Scripts, 'run'>) =>
       customDatabases({
         scripts,

@@ -47,7 +47,6 @@ type Served = Feature<Capabilities, Parts>;
 /** Lists features. The compiler names the one that needs what no capability offers. */
 export const served = (...features: readonly Served[]): readonly Served[] => features;
 
-/** The features: the parts that answer requests. */
 export const FEATURES = served(
   engine,
   flow,
@@ -104,7 +103,6 @@ export const OWN_PARAMETERS: ReadonlySet<string> = new Set([
   ]),
 ]);
 
-/** All limits, by name. */
 export const LIMITS: Limits = collected(DECLARATIONS, 'limits');
 
 /** The limits of routes. Each process counts them without waiting for the store (src/capabilities/protection/rate-limit.ts). */
@@ -115,7 +113,6 @@ export const ROUTE_LIMITS: ReadonlySet<Limit> = new Set([
   ...Object.values(LIMITS).filter(({ ofRoute }) => ofRoute === true),
 ]);
 
-/** All types of log events, by code. */
 export const EVENTS: EventTypes = collected(DECLARATIONS, 'events');
 
 /** Joins what parts declare under a key. @throws Error when two of them declare the same name. */
@@ -130,7 +127,6 @@ export function collected<K extends 'limits' | 'events'>(
   return Object.fromEntries(all) as NonNullable<Declaration[K]>;
 }
 
-/** Returns what the features of a server with these settings declare. */
 export function declaredBy({ metrics }: Pick<Settings, 'metrics'>): Declared {
   return {
     features: servedFeatures(metrics),

@@ -160,7 +160,6 @@ export interface TenantDependencies {
   tracing?: Tracing | undefined;
 }
 
-/** What the features declare, which some capabilities work by. */
 export interface Declared {
   features: readonly Feature[];
   builtIns: readonly NonNullable<Feature['builtIns']>[];
@@ -174,7 +173,6 @@ export interface Declared {
 const ACR_VALUES = [MFA_POLICY];
 
 /**
- * Makes the parts.
  * @param ending aborted when the server begins to stop.
  * @param engine returns the engine; called by requests only, which come when it is made.
  * @throws Error when the store holds no tenant.
@@ -286,7 +284,6 @@ async function groundParts(deps: TenantDependencies, declared: Declared, given: 
 
 type Ground = Given & Awaited<ReturnType<typeof groundParts>>;
 
-/** Returns the views of the configuration that different parts of the server use. */
 function configsOf(
   declaredConfig: TenantConfig,
   { builtIns }: Declared,

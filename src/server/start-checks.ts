@@ -55,7 +55,6 @@ export async function exampleLeft(
 }
 
 /**
- * Refuses to serve a store that has faults.
  * @param why the predicate of the message's first line, after the name of the store.
  * @throws Error naming each fault, where there are any.
  */

@@ -63,7 +63,6 @@ export interface Running {
   settings: Settings;
   /** Path of the CA certificate to trust, in development. */
   caFile: string | undefined;
-  /** The port of metrics, where they have one of their own. */
   metricsPort?: number;
   store: Store;
   users: TenantUsers;

@@ -36,8 +36,7 @@ interface Connections {
 }
 
 /**
- * Tracks the connections of servers. Node.js does not list a connection before its TLS handshake is done, and counts
- * one that has sent nothing as busy.
+ * Node.js does not list a connection before its TLS handshake is done, and counts one that has sent nothing as busy.
  */
 export function trackConnections(servers: readonly http.Server[]): Connections {
   const sockets = new Set<Socket>();

@@ -150,10 +150,7 @@ export interface Tenant {
   isHeldUp(): boolean;
 }
 
-/**
- * Builds the server of the tenant in the store.
- * @throws Error when the store holds no tenant, or an application cannot be served.
- */
+/** @throws Error when the store holds no tenant, or an application cannot be served. */
 export async function createTenant(deps: TenantDependencies): Promise<Tenant> {
   const ending = new AbortController();
   const parts = await createParts(deps, declaredBy(deps.settings), {

@@ -9,16 +9,11 @@ import type { Running } from './start.ts';
 
 /** Standard output. */
 export interface Output {
-  /** Whether the output is a terminal. */
   isTTY?: boolean | undefined;
   write(text: string): unknown;
 }
 
-/**
- * Makes the log of a process that writes to `output`.
- * @param level a level of pino.
- * @param mixin returns fields to add to each line.
- */
+/** @param level a level of pino. @param mixin returns fields to add to each line. */
 export function logTo(output: Output, level: string | undefined, mixin?: () => object): Logger {
   return createLog(level, output.isTTY === true ? plainLines(output) : undefined, mixin);
 }
@@ -101,7 +96,6 @@ export function welcome({ settings, caFile }: Running, example: Person | undefin
   return ['', 'Gatehouse is running.', '', ...columns(facts), ...trust(baseUrl, caFile), ''];
 }
 
-/** Returns how to trust the CA of development, in lines. */
 function trust(baseUrl: string, caFile: string | undefined): string[] {
   if (caFile === undefined) return [];
   const path = resolve(caFile);

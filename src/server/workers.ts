@@ -36,7 +36,6 @@ interface Slot {
   pause: number;
 }
 
-/** The workers of this process. */
 interface Workers {
   env: Environment;
   log: Logger;
@@ -89,7 +88,7 @@ async function end(workers: Workers, code: number): Promise<never> {
   process.exit(code);
 }
 
-/** Starts a worker. @returns its report once it serves; undefined when it ended before. */
+/** @returns its report once it serves; undefined when it ended before. */
 async function start(workers: Workers, slot: Slot): Promise<Ready | undefined> {
   const worker = cluster.fork({ ...workers.shared, ...environmentOf(slot, workers.env) });
   closeUnacknowledged(worker);

@@ -73,7 +73,6 @@ export class SettingsFault {
 }
 
 /**
- * Reads the settings.
  * @param env the environment; an empty variable counts as not set.
  * @throws SettingsFault naming every fault.
  */

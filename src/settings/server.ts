@@ -50,7 +50,6 @@ export const addressSettings = settingsGroup({
 
 const originAt = (baseUrl: string) => ({ baseUrl, issuer: `${baseUrl}/` });
 
-/** Returns the settings with the port that the system chose. */
 export function withPort<S extends AddressSettings>(settings: S, chosen: number): S {
   if (settings.port !== 0 || settings.baseUrl !== 'https://localhost:0') return { ...settings, port: chosen };
   return { ...settings, port: chosen, ...originAt(`https://localhost:${chosen}`) };

@@ -25,7 +25,6 @@ interface BoundedOptions {
   scale?: number | undefined;
 }
 
-/** Returns a store that enforces the bounds. */
 export function boundedStore(store: Store, { clock, log, scale = 1 }: BoundedOptions): Store {
   const guards = new Map<string, Guard>();
   const collections = new Map<string, object>();
@@ -79,7 +78,6 @@ interface GuardOptions extends Pick<BoundedOptions, 'clock'> {
   log: BoundedOptions['log'];
 }
 
-/** Returns a function that returns the holdings of each kind, and a function that forgets a record. */
 function holdingsByKind(inner: Collection<Stored>, { name, bounds, clock, log, scale }: GuardOptions) {
   const byKind = new Map<string, Holdings>();
   const make = (kind: string, bound: Bound<Stored>): Holdings =>
@@ -138,7 +136,6 @@ function createGuard(inner: Collection<Stored>, options: GuardOptions): Guard {
   };
 }
 
-/** Returns a collection whose writes pass a guard. */
 function guarded(inner: Collection<Stored>, guard: Guard): Collection<Stored> {
   const admitted = async (record: Stored, write: () => Promise<void>): Promise<void> => {
     const evict = guard.admit(record);

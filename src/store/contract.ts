@@ -66,7 +66,6 @@ export interface Page<T> {
   isCut?: true;
 }
 
-/** The values that a filter can compare a field with. */
 export type FieldValue = string | number | boolean;
 
 /**
@@ -210,7 +209,6 @@ export interface Snapshot {
   records(collection: CollectionName): AsyncIterable<readonly Frozen<Stored>[]>;
 }
 
-/** An open store. */
 export interface Store {
   /** True when no other process can have the store open, so that work left by an earlier process has no owner. */
   readonly exclusive?: true;
@@ -262,7 +260,6 @@ export function collectionByName<Record extends Stored = Stored>(
   return store.collection(name) as unknown as Collection<Record>;
 }
 
-/** Returns the `Store.collection` method of a store that keeps its collections in a map. */
 export function collectionsIn(all: ReadonlyMap<string, object>): Store['collection'] {
   // Each collection of the map holds only the records that were written to it under its own type.
   return ((name: CollectionName) => all.get(name)) as unknown as Store['collection'];

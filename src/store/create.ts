@@ -9,10 +9,8 @@ import { openConfiguration } from './lowdb/file.ts';
 import { collectionSpecs } from './record.ts';
 import { createDatabase, namingDatabase } from './sql/sqlite-file.ts';
 
-/** Returns the path of a store's database. */
 export const databaseFile = (directory: string) => join(directory, 'gatehouse.db');
 
-/** Returns the collections that are configuration. */
 export function configurationSpecs() {
   return collectionSpecs().filter(([, spec]) => spec.kept === 'configuration');
 }
@@ -31,10 +29,7 @@ export async function expectStore(directory: string): Promise<void> {
   if (!(await holdsStore(directory))) throw new StoreAbsent(directory);
 }
 
-/**
- * Creates an empty store, completely or not at all.
- * @param directory must not exist yet, or be empty
- */
+/** Creates an empty store, completely or not at all. @param directory must not exist yet, or be empty */
 export async function createStore(directory: string): Promise<void> {
   const making = `${directory}.new`;
   // What an interrupted attempt has left.

@@ -3,7 +3,6 @@ import type { CollectionName } from '../records/collections.ts';
 import type { Store, Write } from './contract.ts';
 
 /**
- * Deletes a record.
  * @param also written before, in the same batch; what they throw keeps the record.
  * @returns whether there was one.
  */

@@ -23,13 +23,11 @@ export interface DeletionClockState {
   watched: number;
 }
 
-/** Where the state is stored. */
 export interface DeletionClockStorage {
   read(): Promise<DeletionClockState | undefined>;
   write(state: DeletionClockState): Promise<void>;
 }
 
-/** The clocks and the stored state that a deletion clock is made from. */
 interface DeletionClocks {
   /** Epoch milliseconds; may be wrong, and may be corrected. */
   wall: Clock;

@@ -26,10 +26,7 @@ export function fieldKind(spec: AnySpec, field: string): FieldKind {
 export const isInIdOrder = ({ sort, order, page }: Query): boolean =>
   sort === undefined && order === undefined && page === undefined;
 
-/**
- * Checks a query.
- * @throws Error when it names a field that is not declared, or combines options that exclude each other.
- */
+/** @throws Error when it names a field that is not declared, or combines options that exclude each other. */
 export function checkQuery(spec: AnySpec, { where, sort, order, after, page, limit = 1 }: Query): void {
   if (where !== undefined) checkFilter(spec, where);
   if (sort !== undefined && fieldKind(spec, sort.field) === 'any') {
@@ -72,7 +69,6 @@ function checkReference(spec: AnySpec, { of, index }: ReferenceFilter): void {
 /** Returns whether a record that the filter selects, of another collection, refers to the record with this id. */
 export type IsReferenced = (filter: ReferenceFilter, id: string) => boolean;
 
-/** Returns whether a record matches a filter. */
 export function matches(
   spec: AnySpec,
   record: AnyRecord,

@@ -48,7 +48,6 @@ export function measuredStore(store: Store, { storeOperation }: Pick<Measures, '
   });
 }
 
-/** Returns a store that records a span for each operation. */
 export function tracedStore(store: Store, { span }: Pick<Tracing, 'span'>): Store {
   return wrapped(store, (operation, collection, run) => {
     const of = collection === undefined ? {} : { 'db.collection.name': collection };

@@ -231,7 +231,6 @@ function snapshotOf(
 }
 
 /**
- * Returns the store of some collections.
  * @param collections by name.
  * @param parts what the methods that concern no single collection call; `check` throws when the store is closed.
  */

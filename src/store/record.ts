@@ -34,7 +34,7 @@ export function encodeUpdate(collection: string, id: string, made: unknown): Enc
   return next;
 }
 
-/** Parses the JSON text of a record. @throws as {@link decodeRecord}, and SyntaxError for text that is not JSON. */
+/** @throws as {@link decodeRecord}, and SyntaxError for text that is not JSON. */
 export function parseRecord(json: string): AnyRecord {
   return decodeRecord(JSON.parse(json));
 }
@@ -88,7 +88,6 @@ function deepFreeze(value: object): void {
 /** The declaration of a collection without its record type: engines treat all records alike. */
 export type AnySpec = Omit<CollectionSpec<Stored>, 'writtenFor'>;
 
-/** Returns every declared collection, by name. */
 export function collectionSpecs(): [name: string, spec: CollectionSpec<Stored>][] {
   return Object.entries(collections).map(([name, spec]) => [name, spec as CollectionSpec<Stored>]);
 }
@@ -105,13 +104,12 @@ export function keyValues(keys: AnySpec['unique'], record: AnyRecord): [key: str
   });
 }
 
-/** Returns whether a record has a value of a key. */
 export function hasKey({ unique, indexes }: AnySpec, record: AnyRecord, key: string, value: string): boolean {
   const values = (unique[key] ?? indexes[key])?.(record) ?? [];
   return typeof values === 'string' ? values === value : values.includes(value);
 }
 
-/** Returns whether a key is a unique one. @throws Error when collections.ts declares no such key or index. */
+/** @throws Error when collections.ts declares no such key or index. */
 export function isUniqueKey({ name, spec }: { name: string; spec: AnySpec }, key: string): boolean {
   if (Object.hasOwn(spec.unique, key)) return true;
   if (Object.hasOwn(spec.indexes, key)) return false;

@@ -16,7 +16,6 @@ import { type SqlCollection, sqlCollections } from './sql/schema.ts';
 import { checkDatabase, createDatabase, DatabaseFault } from './sql/sqlite-file.ts';
 
 /**
- * Repairs the store of a data directory.
  * @returns one line for each thing that was damaged or missing, with what was kept of it; none if the store is intact.
  * @throws Error when a server has it open, when there is none, or when a newer release wrote it.
  */

@@ -28,10 +28,9 @@ import { removeReferences } from './references.ts';
  */
 type ApplyMode = 'create-missing' | 'match';
 
-/** The part of the users that creates the development users of a tenant file. */
 interface DevelopmentUsers {
   findInConnection(connection: { name: string }, identifier: string): Promise<object | undefined>;
-  /** Creates a user. @returns `taken`: the identifier that another user has. */
+  /** @returns `taken`: the identifier that another user has. */
   create(user: {
     identity: ReturnType<typeof databaseIdentity>;
     password: string;
@@ -43,7 +42,6 @@ export interface ApplyDependencies {
   store: Store;
   users: DevelopmentUsers;
   random: Random;
-  /** The identifier of this server's Management API. */
   managementAudience: string;
   /** Called before a record is removed, to delete what belongs to it alone. */
   beforeRemoval?(collection: AppliedCollection, record: object): Promise<void>;
@@ -53,11 +51,11 @@ export interface ApplyDependencies {
 
 // docs/decisions/operating.md#gatehouse-apply-is-resumable-not-atomic
 /**
- * Applies a tenant file. Each record is written as a whole, so a second run completes an interrupted one.
+ * Each record is written as a whole, so a second run completes an interrupted one.
  * @param options.users whether to create the file's development users.
  * @returns a line for each change; empty when the store already matched the file.
  * @throws RemovalPending, before anything is written, if a connection or API of the file has the name of one that is
- * being removed; Error if one that stays has another name, or when a development user's identifier is taken.
+ *   being removed; Error if one that stays has another name, or when a development user's identifier is taken.
  */
 export async function applyTenant(
   deps: ApplyDependencies,
@@ -121,7 +119,6 @@ async function compare({ store, random, managementAudience }: ApplyDependencies,
   return { stored, wanted: declared, changes: changesOf(file, stored, declared) };
 }
 
-/** Returns the changes that create missing records. */
 function missing(stored: TenantRecords, changes: readonly Change[]): Change[] {
   // Also matched by name: adding an id to a record in the file must not create a second one.
   const taken = new Set(
@@ -146,7 +143,6 @@ async function removeOld(deps: ApplyDependencies, { collection, id, before, afte
   if (after === undefined) await removeReferences(store, collection, id);
 }
 
-/** Returns the id and the unique keys of a record. */
 function keysOf(name: AppliedCollection, record: object): string[] {
   const unique = Object.entries(collections[name].unique as Record<string, Key<object>>).flatMap(
     ([key, of]) => [of(record) ?? []].flat().map((value) => `${name} ${key} ${value}`),
@@ -162,7 +158,6 @@ function namesOf(name: AppliedCollection, record: object): string[] {
   return keysOf(name, record).filter((key) => !key.startsWith('organizations domain '));
 }
 
-/** Returns the development users of a file that do not exist. */
 async function missingUsers({ users }: ApplyDependencies, file: TenantFile): Promise<DevelopmentUser[]> {
   const found: DevelopmentUser[] = [];
   for (const user of file.users) {

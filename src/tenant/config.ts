@@ -24,15 +24,12 @@ import { clientGrantOf, type Look, readSnapshot, type SigningKey, type Snapshot 
 export interface Config {
   /** The revision of the store that this configuration was read at. It changes with every write. */
   revision(): number;
-  /** The tenant's settings. */
   settings(): Frozen<TenantRecord>;
   /** Returns the custom domains that are verified and have an API key. */
   customDomains(): Promise<readonly CustomDomain[]>;
-  /** Returns the origins of the custom domains. */
   customOrigins(): readonly string[];
   /** Returns the active network access control lists, in order. It is the same array while none changes. */
   networkAcls(): readonly NetworkAcl[];
-  /** Returns the texts, template and theme of the tenant's pages. */
   look(): Look;
   /**
    * The signing keys by algorithm, RS256 first: the current key, which signs; the next, which is published before
@@ -48,7 +45,6 @@ export interface Config {
   actions(trigger: string): readonly BoundAction[];
   /** Returns the custom token exchange profile for a subject token type. */
   exchangeProfile(subjectTokenType: string): ExchangeProfile | undefined;
-  /** The rules that run at a login, and their configuration. */
   rules(): Rules;
   /**
    * Reads what was written since the last reading. Members that return no promise show the state of that reading.
@@ -57,9 +53,7 @@ export interface Config {
   refresh(): Promise<unknown> | undefined;
   client(clientId: string): Promise<Client | undefined>;
   clients(): Promise<Client[]>;
-  /** Returns whether an origin belongs to any application of the tenant. */
   isApplicationOrigin(origin: string): Promise<boolean>;
-  /** Returns the connection with that name. */
   connection(name: string): Promise<Connection | undefined>;
   connections(): Promise<Connection[]>;
   /**
@@ -94,10 +88,7 @@ export interface FullConfig extends Config {
 
 const NO_ACTIONS: readonly BoundAction[] = [];
 
-/**
- * Reads the configuration of the tenant in a store.
- * @throws Error when no tenant file was ever applied to the store.
- */
+/** @throws Error when no tenant file was ever applied to the store. */
 export async function openConfig(store: Store): Promise<TenantConfig> {
   let snapshot = await readSnapshot(store);
   let reading: Promise<Snapshot> | undefined;

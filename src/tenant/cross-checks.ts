@@ -78,7 +78,6 @@ function repetitions(file: TenantFile): string[] {
   ];
 }
 
-/** A record of the file, and its path. */
 interface Entry<T> {
   at: string;
   record: T;

@@ -23,7 +23,6 @@ export function customDomainWarnings(
   });
 }
 
-/** Returns the warnings about the custom domains in a store. */
 export async function storedDomainWarnings(store: Store, baseUrl: string): Promise<string[]> {
   const found: Frozen<DocumentRecord>[] = await store.collection('documents').findBy('kind', 'custom-domain');
   return found.flatMap(({ body }) => customDomainWarning(body.domain, baseUrl) ?? []);

@@ -30,7 +30,6 @@ export const APPLIED_COLLECTIONS = [
 ] as const;
 export type AppliedCollection = (typeof APPLIED_COLLECTIONS)[number];
 
-/** The records of each collection. */
 export type TenantRecords = { [N in AppliedCollection]: Frozen<Records[N]>[] };
 
 /** Returns the stored records of all collections that a file can be applied to. */
@@ -41,14 +40,12 @@ export async function storedRecords(store: Store): Promise<TenantRecords> {
 
 interface DeclaredOptions {
   random: Random;
-  /** The identifier of this server's Management API. */
   managementAudience: string;
   /** ISO 8601. */
   now: string;
 }
 
 /**
- * Returns the records that a file declares.
  * @param stored the stored records. A record without an id or secret in the file keeps the stored one, and so do
  *   sections that the file does not have.
  */

@@ -24,7 +24,6 @@ interface YamlText {
   lineOf(path: readonly string[]): number | undefined;
 }
 
-/** A fault of the text, and its line. */
 export interface YamlFault {
   line: number | undefined;
   message: string;
@@ -43,7 +42,7 @@ const MAX_FAULTS = 20;
 /** Limit on nesting; no section needs half of it. */
 const MAX_DEPTH = 100;
 
-/** Parses a text. @returns its content, or its faults. */
+/** @returns its content, or its faults. */
 export function readYaml(text: string): YamlText | { faults: YamlFault[] } {
   const lines = new LineCounter();
   const lineAt = (offset: number | undefined) =>

@@ -31,7 +31,6 @@ function withoutSecretDates(body: Readonly<Item>): Item {
   return { ...body, secrets: (body.secrets as Item[]).map(({ updated_at: _, ...secret }) => secret) };
 }
 
-/** Returns whether the file has a section for documents of a kind. */
 export function isDeclarable(kind: string): boolean {
   const others = ['trigger', RULE_VARIABLE, EXCHANGE_PROFILE, 'custom-text', 'partials', TEMPLATE];
   return others.includes(kind) || LISTS.some((one) => one.kind === kind);
@@ -53,7 +52,6 @@ export function declares(file: TenantFile, kind: string): boolean {
 }
 
 /**
- * Returns the documents that a file declares.
  * @param stored the stored documents: an item without an id keeps its stored id, and dates are kept.
  * @param now ISO 8601.
  */
@@ -168,9 +166,7 @@ function profilesOf(
   });
 }
 
-/**
- * Returns the sections of a file for documents; `prompts` and `branding` contain only what is stored as documents.
- */
+/** `prompts` and `branding` contain only what is stored as documents. */
 export function documentSectionsOf(documents: readonly Document[]): Item & { prompts: Item; branding: Item } {
   const ofKind = (kind: string) => documents.filter((one) => one.kind === kind);
   const lists = LISTS.map(({ section, kind, id, label }) => [
@@ -211,7 +207,6 @@ export function documentSectionsOf(documents: readonly Document[]): Item & { pro
 /** An item of such a section, as in the file. */
 type Item = Record<string, unknown>;
 
-/** A stored document. */
 type Document = Frozen<DocumentRecord>;
 
 /** How the items of a section are stored. */
@@ -227,7 +222,6 @@ interface ListSection {
   newId(hex: string): string;
 }
 
-/** All such sections. */
 const LISTS: readonly ListSection[] = [
   {
     section: 'actions',

@@ -54,7 +54,6 @@ interface EventsDependencies {
   measure?: ((code: string, connection: string | undefined) => void) | undefined;
 }
 
-/** Returns the event log of a tenant. */
 export function createEvents({
   store,
   clock,
@@ -129,7 +128,6 @@ interface RetentionDependencies {
   ending: AbortSignal;
 }
 
-/** Returns how many days events are kept. */
 export function retentionDays({ settings }: Pick<Config, 'settings'>): number {
   return settings().tenant.log_retention_days ?? RETENTION_DAYS;
 }

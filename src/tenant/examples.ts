@@ -31,7 +31,6 @@ interface Delivery extends Pick<OutboundSettings, 'outboundAllow'> {
   sms?: object | undefined;
 }
 
-/** The part of the users that checks whether an example user can log in. */
 interface ExampleUsers {
   findInConnection(connection: { name: string }, identifier: string): Promise<{ id: string } | undefined>;
   verifyPassword(userId: string | undefined, password: string): Promise<number | undefined>;

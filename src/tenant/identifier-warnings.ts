@@ -28,7 +28,6 @@ function trustWarning({ name, strategy, options }: TenantFile['connections'][num
   return `${name} takes every address as verified, and logs in users of every organization, whose administrators write any address: remove should_trust_email_verified_connection, or switch the common endpoint off`;
 }
 
-/** Returns the warnings about a tenant file. */
 export function identifierWarnings({ connections }: Pick<TenantFile, 'connections'>): string[] {
   return connections.flatMap((connection, index) =>
     [identifierWarning(connection), trustWarning(connection)].flatMap((warning) =>

@@ -28,7 +28,6 @@ function isTag(name: string): boolean {
   }
 }
 
-/** All languages that there are. */
 export const LANGUAGES: readonly string[] = languagesIn(
   fileURLToPath(new URL('../../views/locales', import.meta.url)),
 );

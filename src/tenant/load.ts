@@ -40,7 +40,7 @@ export interface LoadedTenant {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Reads a tenant file. @throws TenantFault */
+/** @throws TenantFault */
 export async function loadTenantFile(path: string, env: Environment): Promise<LoadedTenant> {
   let text: string;
   try {
@@ -187,7 +187,6 @@ function aclWarnings({ networkACLs = [] }: TenantFile): string[] {
 // Faults of development users that could not be created or could never log in.
 // docs/decisions/operating.md#a-development-user-who-could-never-log-in-is-refused
 
-/** Returns a message for each fault. */
 function userFaults(file: TenantFile): string[] {
   const { users } = file;
   const taken = new Set<string>();
@@ -264,7 +263,7 @@ function audienceWarnings({ name, addon, at }: Provider, others: readonly Provid
 
 // Finds unknown keys of a tenant file at any depth, so that nobody relies on a misspelt setting.
 
-/** The warning of an unknown key. @param at its path. */
+/** @param at its path. */
 const unknownKeyWarning = (at: string) => `${at} is not known here: it is kept, and has no effect`;
 
 /** Returns a warning for each key of a document that its schema does not know. */
@@ -321,7 +320,7 @@ function parseWithoutUnknown<T>(
   }
 }
 
-/** Removes a member. @returns false where there is none. */
+/** @returns false where there is none. */
 function remove(document: unknown, [step = '', ...rest]: readonly PropertyKey[]): boolean {
   if (typeof document !== 'object' || document === null) return false;
   return rest.length === 0

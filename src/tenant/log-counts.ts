@@ -10,7 +10,6 @@ import type { Store } from '../store/contract.ts';
 import { type Distinct, distinct, storedSketch } from './distinct.ts';
 import { eventIdAt } from './events.ts';
 
-/** What was logged in an hour. */
 export interface HourCount {
   /** The number of events by type. */
   counts: Record<string, number>;
@@ -78,7 +77,6 @@ function timeOf(id: string): number {
   return minutes + digits(12, 14) * 1_000 + digits(14, 17) || 0;
 }
 
-/** Returns the counts of a tenant's log. */
 export function createLogCounts(deps: LogCountsDependencies): LogCounts {
   const { store, clock, background, ending } = deps;
   const counting = createCounting(deps);
@@ -141,7 +139,7 @@ function createCounting({ store, clock }: Pick<LogCountsDependencies, 'store' | 
     if (last !== undefined && eventIdAt(last.hour + HOUR) > after) after = eventIdAt(last.hour + HOUR);
     for (const hour of hours.keys()) if (hour < clock() - RETENTION_MS) hours.delete(hour);
   };
-  /** Counts one batch. @returns whether all events are counted. */
+  /** @returns whether all events are counted. */
   const countBatch = async (): Promise<boolean> => {
     const end = eventIdAt(clock() - late);
     const { records } = await logs.list({ after, limit: BATCH });
@@ -157,7 +155,7 @@ function createCounting({ store, clock }: Pick<LogCountsDependencies, 'store' | 
   };
   return {
     hours: hours as ReadonlyMap<number, HourCount>,
-    /** Counts up to `most` batches. @returns whether all events are counted. */
+    /** @returns whether all events are counted. */
     count: (maxBatches: number): Promise<boolean> => {
       const work = turn.then(async () => {
         await loadStored();

@@ -19,7 +19,7 @@ export class RemovalPending extends Error {}
 const isSlowlyRemoved = (collection: string): collection is SlowlyRemoved =>
   Object.hasOwn(SLOWLY_REMOVED, collection);
 
-/** Returns the id of the record of a removal. @param name the name of the connection, or the identifier of the API. */
+/** @param name the name of the connection, or the identifier of the API. */
 export const removalId = (collection: SlowlyRemoved, name: string): string =>
   `${SLOWLY_REMOVED[collection].kind}/${name}`;
 

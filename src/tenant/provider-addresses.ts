@@ -2,7 +2,6 @@
 import { outboundRules } from '../http/outbound.ts';
 import type { TenantFile } from '../records/tenant.ts';
 
-/** The options with addresses that the server calls. */
 const CALLED_OPTIONS = [
   'tokenURL',
   'userInfoURL',
@@ -19,7 +18,6 @@ const LOOPBACK: Readonly<Record<string, string>> = {
   '[::1]': '::1',
 };
 
-/** Returns the addresses in a connection's options that the server calls. */
 export function calledOptions(options: object): { name: string; url: string }[] {
   return CALLED_OPTIONS.flatMap((name) => {
     const url = (options as Record<string, unknown>)[name];

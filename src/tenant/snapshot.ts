@@ -64,10 +64,7 @@ export interface Snapshot {
 }
 
 // docs/decisions/store.md#the-configuration-is-read-once-for-each-revision-of-the-store
-/**
- * Reads the configuration.
- * @param before the last one: parts that did not change stay the same object, see {@link derived}.
- */
+/** @param before the last one: parts that did not change stay the same object, see {@link derived}. */
 export async function readSnapshot(store: Store, before?: Snapshot): Promise<Snapshot> {
   // Read first: what is written while the rest is read makes another revision, and is read again.
   const revision = store.revision();
@@ -122,7 +119,6 @@ export async function readSnapshot(store: Store, before?: Snapshot): Promise<Sna
   };
 }
 
-/** Reads the parts of the configuration that are stored as documents. */
 async function readDocuments(
   store: Store,
 ): Promise<

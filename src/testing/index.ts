@@ -37,7 +37,6 @@ export interface StartOptions {
   logLevel?: 'debug' | 'info' | 'warn' | 'error';
 }
 
-/** A user to create. */
 export interface NewTestUser {
   email: string;
   password: string;
@@ -66,11 +65,7 @@ export interface TestGatehouse {
     advance(ms: number): void;
   };
   users: {
-    /**
-     * Creates a user.
-     * @returns the user's record, whose `id` is the `sub`.
-     * @throws Error when an identifier is taken.
-     */
+    /** @returns the user's record, whose `id` is the `sub`. @throws Error when an identifier is taken. */
     create(user: NewTestUser): Promise<{ id: string; email?: string | undefined }>;
   };
   inbox: {

@@ -8,7 +8,7 @@ import type { Store } from '../store/contract.ts';
 import { keysFor } from '../tenant/snapshot.ts';
 import type { TokenRequest } from './token-request.ts';
 
-/** Issues a token. @throws Error when there is no such API or application. */
+/** @throws Error when there is no such API or application. */
 export async function mintAccessToken(
   { store, issuer, clock }: { store: Store; issuer: string; clock: Clock },
   { user, audience, clientId, scope, claims = {} }: TokenRequest,

@@ -7,7 +7,6 @@ export interface Asker {
   clientId?: string | undefined;
   /** The `request` member of an action's event. */
   request?: Readonly<Record<string, unknown>> | undefined;
-  /** The organization of the request. */
   organization?: Organization | undefined;
   /** The `transaction` member of an action's event: the authorization request that waits. */
   transaction?: Readonly<Record<string, unknown>> | undefined;

@@ -67,7 +67,6 @@ export async function updateUser(
   return after;
 }
 
-/** A change of a user's addresses. */
 interface AddressChange {
   patch: Partial<UserRecord>;
   kinds: readonly AddressKind[];
@@ -253,7 +252,6 @@ export interface ConnectionAddress {
   address: string;
 }
 
-/** An identity to be created. */
 export interface NewIdentity extends ExpectedConnection {
   /** The connection's strategy. */
   provider: string;
@@ -265,7 +263,6 @@ export interface NewIdentity extends ExpectedConnection {
   unique: readonly AddressKind[];
 }
 
-/** Returns the record of a user's identity. */
 export function identityRecord(userId: string, identity: NewIdentity): IdentityRecord {
   const { connection, provider, upstreamId, addresses, unique } = identity;
   return {
@@ -325,7 +322,7 @@ export function isLinked(identity: Pick<Identity, 'provider' | 'upstream_id' | '
   return originalUserId(identity) !== identity.user_id;
 }
 
-/** Returns all users with an e-mail address. @param email in its stored form. */
+/** @param email in its stored form. */
 export async function usersWithEmail(store: Store, email: string): Promise<User[]> {
   return store.collection('users').findBy('email', email);
 }

@@ -25,7 +25,6 @@ export async function connectedAccountsOf(
   return [...all].sort((a, b) => a.created_at.localeCompare(b.created_at) || a.id.localeCompare(b.id));
 }
 
-/** Returns whether an account has the provider's id `upstreamId`. */
 export function isAccountOf(
   { id, user_id, connection_id }: Pick<ConnectedAccount, 'id' | 'user_id' | 'connection_id'>,
   upstreamId: string,
@@ -33,10 +32,7 @@ export function isAccountOf(
   return id === idOf(user_id, connection_id, upstreamId);
 }
 
-/**
- * Stores a connected account, in place of an earlier record of the same account.
- * @param requestedScopes are stored if the provider does not say which scopes it granted.
- */
+/** @param requestedScopes are stored if the provider does not say which scopes it granted. */
 export async function storeConnectedAccount(
   { store, wallClock }: { store: Pick<Store, 'collection'>; wallClock: Clock },
   userId: string,

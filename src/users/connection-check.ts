@@ -14,7 +14,6 @@ export interface ExpectedConnection {
   connectionId?: string | undefined;
 }
 
-/** Returns what a new user of a connection expects of it. */
 export const expectedConnection = ({ id, name }: { id: string; name: string }) => ({
   connection: name,
   connectionId: id,
@@ -46,7 +45,6 @@ async function exists(store: Store, { connection, connectionId }: ExpectedConnec
   return (await store.collection('connections').get(connectionId))?.name === connection;
 }
 
-/** Returns the error for a new user whose connection was deleted meanwhile. */
 export function connectionDeleted(): AuthError {
   return new AuthError(400, 'invalid_request', 'The connection does not exist.');
 }

@@ -95,7 +95,7 @@ async function takenUnguarded(
   return undefined;
 }
 
-/** Returns the records of a new user, and the writes that create them. @throws MetadataTooLarge */
+/** @throws MetadataTooLarge */
 export function newUserWrites(
   { clock, random }: Pick<UsersDependencies, 'clock' | 'random'>,
   { identity, profile, passwordHash, also }: NewUser,
@@ -142,7 +142,7 @@ export function refuseStoredPassword(userId: string): Write {
   };
 }
 
-/** Deletes an identity with this address whose user was lost in a damaged store. @returns whether there was one. */
+/** @returns whether there was one. */
 async function deleteOrphanedIdentity(store: Store, address: string): Promise<boolean> {
   const [identity] = await store.collection('identities').findBy('address', address);
   if (identity === undefined || (await store.collection('users').get(identity.user_id)) !== undefined)

@@ -16,7 +16,7 @@ export type PasswordCheck = (password: string) => Promise<number | undefined>;
 
 export interface Credentials {
   /**
-   * Verifies a user's password. It takes the same time without a user.
+   * It takes the same time without a user.
    * @returns the version of the credential; undefined if the password is wrong.
    */
   verify(userId: string | undefined, password: string): Promise<number | undefined>;
@@ -30,10 +30,7 @@ export interface Credentials {
   version(userId: string): Promise<number>;
   /** Returns whether a password is one of the last `size`, including the present one. @param home as for {@link load} */
   isUsedBefore(home: string, password: string, size: number): Promise<boolean>;
-  /**
-   * Sets a password.
-   * @returns false if the user's credential does not have `how.version`; nothing is written then.
-   */
+  /** @returns false if the user's credential does not have `how.version`; nothing is written then. */
   set(userId: string, password: string, how: Replacement): Promise<boolean>;
   /** Removes the password here and raises the version, after a password was set in a custom database. */
   clear(userId: string, home: string, also: readonly Write[]): Promise<void>;
@@ -78,7 +75,6 @@ export const emptyCredential = (id: string): CredentialRecord => ({
   history: [],
 });
 
-/** Returns the credentials in a store. */
 export function createCredentials({ store, hasher }: UsersDependencies): Credentials {
   const credentials = store.collection('credentials');
   const versionOfUser = async (userId: string) => versionOf(await credentials.get(userId));

@@ -6,7 +6,6 @@ import type { Identity } from './changes.ts';
 import { type ImportedFactor, importedFactors } from './imported-factors.ts';
 import { rootProfile } from './profile.ts';
 
-/** A user of a custom database. */
 export interface DatabaseUser {
   /** The id in the database; the user's id here is `auth0|` and this. */
   upstreamId: string;
@@ -24,9 +23,8 @@ export interface DatabaseUser {
 }
 
 /**
- * Parses the result of a script.
- * @returns the user, or in English why the result is not accepted: it has no valid id, or invalid second factors, without
- *   which the password alone would log in the user.
+ * @returns the user, or in English why the result is not accepted: it has no valid id, or invalid second factors,
+ *   without which the password alone would log in the user.
  */
 export function databaseUser(result: unknown): DatabaseUser | string {
   const noId = 'it gave no user with a user_id';

@@ -25,22 +25,21 @@ interface Verification {
 }
 
 export interface Hasher {
-  /** Hashes a password. @throws AuthError 503 if the queue is full, or others need the place meanwhile. */
+  /** @throws AuthError 503 if the queue is full, or others need the place meanwhile. */
   hash(password: string): Promise<string>;
-  /** Compares a password with a hash. @throws AuthError 503 as {@link hash}. */
+  /** @throws AuthError 503 as {@link hash}. */
   verify(hash: string, password: string): Promise<Verification>;
   /** Takes as long as a verification, for a user who does not exist. */
   verifyNothing(password: string): Promise<void>;
-  /** Returns the number of hashes that wait in the queue. */
   waiting?(): number;
   /** Reports the waiting and computing times of all later hashes. */
   measure?(measures: Pick<Measures, 'hashed'>): void;
 }
 
 /**
- * Returns a password hasher.
- * @param options how many hashes are computed at once (default: the number of cores), how many may wait (as many of who has logged
- *   in before, and as many of others), and the cost of one (default: OWASP's recommendation; only tests use less).
+ * @param options how many hashes are computed at once (default: the number of cores), how many may wait (as many of who
+ *   has logged in before, and as many of others), and the cost of one (default: OWASP's recommendation; only tests use
+ *   less).
  */
 export function createHasher(
   options: { concurrency?: number; maxQueued?: number; cost?: HashCost } = {},

@@ -10,7 +10,6 @@ export interface Login {
   amr: readonly string[];
   /** The authentication context class that the login satisfies (OpenID Connect Core §2). */
   acr?: string | undefined;
-  /** Whether the user was there. */
   presence: Presence;
   // docs/decisions/authorize.md#auth_time-is-the-time-of-the-last-proof
   /** When the last proof was given, epoch seconds; not that of a proof unless `presence` is `present`. */

@@ -136,7 +136,7 @@ export function widgetPolicy(options: DatabaseOptions): {
   };
 }
 
-/** Checks a password by the strength rules of a connection. @returns the verdict of every rule. */
+/** @returns the verdict of every rule. */
 export function checkStrength(options: DatabaseOptions, password: string): PolicyVerdict {
   const policy = passwordPolicy(options);
   const normal = normalizePassword(password);
@@ -147,7 +147,6 @@ export function checkStrength(options: DatabaseOptions, password: string): Polic
   return { rules: all, verified: all.every((rule) => rule.verified) };
 }
 
-/** Returns the message of a rule with its numbers filled in. */
 function ruleText({ message, format = [] }: Pick<RuleVerdict, 'message' | 'format'>): string {
   return format.reduce<string>((text, value) => text.replace(/%[ds]/, String(value)), message);
 }
@@ -293,7 +292,6 @@ const SUBSTITUTES: Readonly<Record<string, string>> = {
 };
 
 /**
- * Returns whether a password is too common.
  * @param list `en_10k`: the words themselves; `en_100k`: also their usual variants, such as `Dr4gon!` and `monkey2019`.
  * @param password in lower case.
  */

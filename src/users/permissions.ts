@@ -4,7 +4,6 @@ import { isRoleFor, type PermissionRecord } from '../records/roles.ts';
 import type { UserRecord } from '../records/users.ts';
 import type { Store } from '../store/contract.ts';
 
-/** The source of a permission. */
 interface PermissionSource {
   source_type: 'DIRECT' | 'ROLE';
   /** The id of the role; empty for a direct permission. */

@@ -8,7 +8,6 @@ import type { Profile } from './create.ts';
 import type { User } from './user.ts';
 import type { Users } from './users.ts';
 
-/** A user to be created. */
 interface Registrant {
   /** The connection's name. */
   connection: string;

@@ -58,7 +58,7 @@ type WeakPassword =
 
 // docs/decisions/users-linking.md#signing-up-with-a-taken-address-gives-invalid_signup
 /**
- * Signs a user up. A taken address takes as long as a free one.
+ * A taken address takes as long as a free one.
  * @returns the user, or the refusal.
  * @throws RegistrationRefused
  */

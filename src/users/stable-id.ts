@@ -68,7 +68,7 @@ export async function idOfStable(
   return match.is === 'known' ? match.identity.user_id : undefined;
 }
 
-/** Records the id of an account in its identity. @returns false if another account's is recorded by now. */
+/** @returns false if another account's is recorded by now. */
 async function recordStable(store: Store, identity: Identity, { id }: StableId): Promise<boolean> {
   if (identity.stable_id === id) return true;
   const updated = await store.collection('identities').update(identity.id, (current) => {

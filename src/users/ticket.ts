@@ -2,7 +2,6 @@
 import type { Connection } from '../records/collections.ts';
 import type { User } from './user.ts';
 
-/** A ticket to be issued. */
 export interface NewTicket {
   user: User;
   connection: Connection;

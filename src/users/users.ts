@@ -43,13 +43,10 @@ export interface Users {
   findInConnection(connection: NamedConnection, identifier: string): Promise<User | undefined>;
   /** Returns the id of the user that {@link findInConnection} finds, without reading the user. */
   idInConnection(connection: NamedConnection, identifier: string): Promise<string | undefined>;
-  /** Returns the id of the user with an address in one connection. */
   idByAddress(address: ConnectionAddress): Promise<string | undefined>;
-  /** Returns the user with an address in one connection. */
   findByAddress(address: ConnectionAddress): Promise<User | undefined>;
   /** Returns all users with an e-mail address, in any connection. @param email in lower case. */
   withEmail(email: string): Promise<User[]>;
-  /** Returns the identity with a connection's id of a user. */
   identityOf(connection: string, upstreamId: string): Promise<Identity | undefined>;
   /** Returns all identities of a user, ordered by id. */
   identitiesOf(userId: string): Promise<Identity[]>;
@@ -59,9 +56,7 @@ export interface Users {
   whoProved(
     address: ProvedAddress & { asker?: Asker | undefined },
   ): Promise<{ user: User; isNew: boolean } | undefined>;
-  /**
-   * Returns the user who has just logged in at an upstream provider; see {@link accountFromUpstream}.
-   */
+  /** Returns the user who has just logged in at an upstream provider; see {@link accountFromUpstream}. */
   fromUpstream(
     upstream: UpstreamUser,
   ): Promise<{ user: User; isNew: boolean } | { refused: Identity } | undefined>;
@@ -76,7 +71,7 @@ export interface Users {
   /** Returns the hash of a password, for a user who is created later. */
   hash(password: string): Promise<string>;
   /**
-   * Verifies a user's password. It takes the same time without a user.
+   * It takes the same time without a user.
    * @returns the version of the credential; undefined if the password is wrong.
    */
   verifyPassword(userId: string | undefined, password: string): Promise<number | undefined>;
@@ -101,7 +96,7 @@ export interface Users {
    * @param home the id under which the password is stored ({@link originalUserId}).
    */
   isUsedBefore(home: string, password: string, size: number): Promise<boolean>;
-  /** Sets a password. @returns false if the credential does not have `how.version`; nothing is changed then. */
+  /** @returns false if the credential does not have `how.version`; nothing is changed then. */
   setPassword(userId: string, password: string, how?: PasswordChange): Promise<boolean>;
   /**
    * Records that a user's password was set in a custom database.
@@ -136,10 +131,7 @@ export interface Users {
     identityId: string,
     patch: Parameters<typeof updateLinked>[3],
   ): Promise<boolean>;
-  /**
-   * Removes a user with their identities and credentials.
-   * @param by the user as they were judged, if they remove themselves; see {@link stillWrite}.
-   */
+  /** @param by the user as they were judged, if they remove themselves; see {@link stillWrite}. */
   remove(userId: string, by?: User): Promise<void>;
   /**
    * Changes a user's record, and the identities that have a changed address. The previous e-mail address is kept in
@@ -156,7 +148,6 @@ export interface Users {
   ): Promise<User | undefined>;
 }
 
-/** How a password is set. */
 interface PasswordChange {
   /** As for {@link Users.isUsedBefore}; the user's id by default. */
   home?: string | undefined;
@@ -265,7 +256,6 @@ function loginWrite(userId: string, ip: string, now: () => string): Write {
 // Users who move here from a custom database, one by one, as they log in. That database verifies the first login; from then
 // on their password is stored here.
 
-/** A user of the database. */
 interface MovedUser extends DatabaseUser, ExpectedConnection {
   /** The password that the database has just verified; undefined if this is not a login. */
   password?: string;
@@ -321,7 +311,6 @@ interface ProvedAddress extends ConnectionAddress, ExpectedConnection {
   mayCreate: boolean;
   /** The user with the address, if that was looked up already. */
   lookup?: { user: User | undefined };
-  /** The profile of a new user. */
   profile?: Profile | undefined;
   /** Written with a new user. */
   also?: FurtherWrites | undefined;

@@ -73,7 +73,7 @@ export interface Actions {
   run(trigger: Trigger, event: ActionEvent, about: ActionLogFields, options?: RunOptions): Promise<ActionRun>;
   /** Records that an action asked for something that it may not have. */
   recordRefusal(trigger: Trigger, what: string, about: ActionLogFields): void;
-  /** Records that actions were not run. @param reason the reason, in words for the log. */
+  /** @param reason the reason, in words for the log. */
   recordDropped(trigger: Trigger, reason: string, about: ActionLogFields): void;
 }
 
@@ -85,11 +85,9 @@ interface ActionsDependencies {
   executions: Executions;
   /** Returns epoch milliseconds. */
   wallClock: Clock;
-  /** The tenant's host name. */
   hostname: string;
 }
 
-/** Makes the actions of a tenant. */
 export function createActions(deps: ActionsDependencies): Actions {
   const { config, events, executions, wallClock, hostname } = deps;
   const factsOf = commonFacts(config, hostname);
@@ -216,7 +214,6 @@ async function withoutVerified(
   return factors !== undefined && (await isVerified?.(factors)) === true ? { ...outcome, login } : outcome;
 }
 
-/** The subject of a run. */
 interface RunSubject {
   trigger: Trigger;
   event: ActionEvent;
@@ -232,7 +229,6 @@ type ApplyCommands = (
 /** Reports whether no further action runs now. */
 const isOver = ({ denied, login }: ActionOutcome) => denied !== undefined || login.redirect !== undefined;
 
-/** Runs the rules of a tenant, and adds what they asked for to the outcome. */
 async function applyRules(
   deps: ActionsDependencies,
   applyCommands: ApplyCommands,
@@ -255,7 +251,6 @@ async function applyRules(
   return applied;
 }
 
-/** Returns the details of a log event that name an execution. */
 export function executionDetails(id: string | undefined): {
   details?: { actions: { executions: string[] } };
 } {
@@ -275,15 +270,12 @@ interface RunInTurnOptions {
   from: number;
   /** How many actions one call of the sandbox may get. `mayRun` is asked only about the first of them. */
   batchSize: number;
-  /** Reports whether an action may run now. */
   mayRun(action: BoundAction): boolean;
-  /** Returns the call of an action, as of now. */
   callOf(action: BoundAction, index: number): ActionCall;
-  /** Handles the answer of an action. @returns whether no further action runs now. */
+  /** @returns whether no further action runs now. */
   onAnswer(index: number, call: ActionCall, answer: ActionAnswer, time: RunTimes): Promise<boolean>;
 }
 
-/** Runs the actions. */
 async function runInTurn(
   deps: RunActionDependencies,
   bound: readonly BoundAction[],
@@ -311,7 +303,6 @@ interface Entry {
 }
 
 interface ActionCache {
-  /** Returns the entries of a trigger, by key. */
   entries(trigger: string): Record<string, Entry>;
   /** Applies `cache.set` and `cache.delete`. @returns false for another command. */
   apply(trigger: string, command: Command): boolean;
@@ -320,7 +311,7 @@ interface ActionCache {
 /** Limits of a trigger's cache: entries, characters of a key and of a value, age in milliseconds. */
 const LIMITS = { entries: 20, key: 64, value: 4096, age: 24 * 3600 * 1000 };
 
-/** Makes the cache. @param clock returns epoch milliseconds. */
+/** @param clock returns epoch milliseconds. */
 function createActionCache(clock: Clock): ActionCache {
   const triggers = new Map<string, Map<string, Entry>>();
   const entriesOf = (trigger: string) => {
@@ -351,7 +342,6 @@ function createActionCache(clock: Clock): ActionCache {
 // `context` that the one before it left. As with actions, what they ask for is returned as data.
 // docs/decisions/actions-scripts.md#each-rule-is-a-run-of-its-own
 
-/** The outcome of the rules. */
 interface RulesOutcome {
   /** What they asked for together; nothing where one refused or failed. */
   commands: Command[];
@@ -365,11 +355,10 @@ interface RulesDependencies {
   config: Pick<Config, 'rules'>;
   scripts: Pick<Scripts, 'run'>;
   packages: Pick<Packages, 'filesFor'>;
-  /** The tenant's host name. */
   hostname: string;
 }
 
-/** Runs the enabled rules. @param event the event of `post-login`. */
+/** @param event the event of `post-login`. */
 async function runRules(
   { config, scripts, packages, hostname }: RulesDependencies,
   event: Readonly<Record<string, unknown>>,

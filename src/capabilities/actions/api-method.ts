@@ -14,10 +14,9 @@ const value = z.unknown().transform((one) => one ?? null);
 /** A name and a value; further arguments are ignored. */
 export const nameAndValue = z.tuple([memberName, value]).rest(z.unknown());
 
-/** Applies the arguments of a method to the outcome. @returns false for wrong arguments. */
+/** @returns false for wrong arguments. */
 export type ApiMethod<O> = (outcome: O, args: unknown) => boolean;
 
-/** Makes a method of the schema of its arguments and its effect. */
 export function apiMethod<O, T extends z.ZodType>(
   schema: T,
   apply: (outcome: O, schema: z.output<T>) => void,

@@ -21,7 +21,6 @@ const pem = (read: (text: string) => unknown) =>
     });
 const publicPem = pem(rsaPublicKey);
 
-/** The settings by method, with the schema of the argument. */
 const SETTINGS = {
   setAudience: ['audience', z.string().min(1).max(1024)],
   setRecipient: ['recipient', z.string().max(2048)],
@@ -52,7 +51,6 @@ const SETTINGS = {
 
 type Setting = (typeof SETTINGS)[keyof typeof SETTINGS];
 
-/** What actions asked for in the assertion of this login. */
 export interface AssertionChanges {
   /** Options of the SAML addon that differ in this response. */
   settings: { [S in Setting as S[0]]?: z.output<S[1]> };

@@ -156,7 +156,6 @@ const LOGIN_METHODS: Record<string, ApiMethod<WithLoginChanges>> = {
 /** Methods that an action has only when it continues after its redirect. */
 const CONTINUING_METHODS: ReadonlySet<string> = new Set(['authentication.recordMethod']);
 
-/** The additional methods of a password reset. */
 const RESET_METHODS = {
   'authentication.challengeWith': FACTOR_METHODS['authentication.challengeWith'],
   'authentication.challengeWithAny': FACTOR_METHODS['authentication.challengeWithAny'],
@@ -186,7 +185,6 @@ const fails = (isFinal: boolean) =>
     outcome.notification = { isFinal, reason };
   });
 
-/** The methods of `api.notification`, by name. */
 const NOTIFICATION_METHODS = {
   'notification.drop': fails(true),
   'notification.retry': fails(false),
@@ -212,7 +210,6 @@ export interface ActionOutcome {
   notification?: NotificationFailure;
 }
 
-/** Returns the empty outcome. */
 export function emptyOutcome(): ActionOutcome {
   return {
     idToken: {},

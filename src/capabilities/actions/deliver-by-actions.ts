@@ -11,7 +11,6 @@ import type { ActionEvent } from './current-event.ts';
 /** Longest reason, characters, as published; the rest of a longer one is cut off. */
 const MAX_REASON_LENGTH = 1024;
 
-/** What the delivery by actions needs. */
 export interface ActionDeliveryDependencies {
   actions: Pick<Actions, 'isBound' | 'run'>;
   wallClock: Clock;

@@ -16,7 +16,6 @@ const MESSAGE_TYPES: Partial<Record<EmailKind, string>> = {
 const TEST_MESSAGE_TYPE = 'try_provider_configuration_email';
 
 /**
- * Returns the transport of a tenant's e-mails.
  * @param provider delivers them where no action is bound.
  * @param isCustom whether the tenant's provider is `custom`.
  */

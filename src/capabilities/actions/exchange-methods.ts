@@ -17,7 +17,6 @@ const attributes = z.object({
   verify_email: z.boolean().nullish(),
 });
 
-/** A user as an action describes them. */
 export type ExchangedAttributes = z.output<typeof attributes>;
 
 const options = z.object({
@@ -42,7 +41,6 @@ export interface ExchangeOutcome {
   users: ({ id: string } | UserOfConnection)[];
   /** An id or a name. */
   organization?: string;
-  /** The actor of the token. */
   actor?: Actor;
   /** The subject token is invalid. Such attempts are counted. */
   isInvalid?: boolean;

@@ -10,7 +10,6 @@ import { type Store, UniqueKeyError } from '../../store/contract.ts';
 export interface Executions {
   /** Returns the id of an execution that will begin. */
   newId(): string;
-  /** Begins an execution. */
   start(trigger: string, id?: string): Execution;
 }
 
@@ -22,7 +21,7 @@ export interface Execution {
    * @returns a function that records its end: why it failed, if it did, and when, epoch milliseconds; now without it.
    */
   startRun(name: string, startedAt?: number): (fault?: string, endedAt?: number) => void;
-  /** Ends the execution and records it. @param isSuspended whether it continues when the user is back. */
+  /** @param isSuspended whether it continues when the user is back. */
   end(isSuspended: boolean): void;
 }
 
@@ -31,7 +30,6 @@ interface ExecutionsDependencies {
   background: Background;
   clock: Clock;
   random: Random;
-  /** Returns how many days the log is kept. */
   retentionDays(): number;
 }
 
@@ -47,7 +45,6 @@ const MAX_PENDING_IDS = 1000;
 /** Characters of a name and of an error. */
 const MAX_LENGTH = { name: 255, error: 1000 };
 
-/** Makes the executions of a tenant. */
 export function createExecutions(deps: ExecutionsDependencies): Executions {
   const { clock, random, retentionDays } = deps;
   const record = recorder(deps);

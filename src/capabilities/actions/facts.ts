@@ -66,7 +66,6 @@ export function commonFacts(
   };
 }
 
-/** Returns what messages show of a tenant. */
 function shownOf(config: Pick<Config, 'settings'>): Record<string, unknown> {
   const { friendly_name, picture_url, support_email, support_url, default_redirection_uri } =
     config.settings().tenant;

@@ -40,7 +40,6 @@ export function phoneActions(
   };
 }
 
-/** Returns the members that the events of both triggers have. */
 function factsOf({ source: { notice } }: OutgoingSms): Record<string, unknown> {
   const { application, user, ip, userAgent, languages = [] } = notice;
   return {

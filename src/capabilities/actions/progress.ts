@@ -9,13 +9,11 @@ export interface Progress {
   of: string;
   /** The index of the action that continues; -1 for the rules. */
   next: number;
-  /** What was asked for so far. */
   outcome: ActionOutcome;
   /** The request in which the user came back. The action that redirected the user then continues with it. */
   request?: Readonly<Record<string, unknown>>;
 }
 
-/** The outcome of a run. */
 export interface ActionRun extends ActionOutcome {
   /** Where the actions continue after the user has done what was asked for. Without it, they begin anew. */
   progress?: Progress | undefined;
@@ -28,7 +26,6 @@ export interface ActionRun extends ActionOutcome {
   execution: string;
 }
 
-/** How an action is called. */
 export interface CallOptions {
   entry: string;
   /** The methods of `api` that it has. */
@@ -36,22 +33,17 @@ export interface CallOptions {
   canRedirect: boolean;
 }
 
-/** A run through the bound actions. */
 interface Run {
   /** The index of the first action that runs. */
   next: number;
-  /** Whether the rules run. */
   runsRules: boolean;
   /** The request in which the user came back from a redirect of the rules. */
   ruleRequest: Progress['request'];
-  /** Returns what was asked for so far. */
   outcome(): ActionOutcome;
-  /** Records the outcome of the rules. @param newOutcome what was asked for so far, including it. */
+  /** @param newOutcome what was asked for so far, including it. */
   rulesDone(newOutcome: ActionOutcome): void;
-  /** Returns how the action with an index is called. */
   callOf(index: number, canRedirect: boolean): { request: Progress['request']; options: CallOptions };
   /**
-   * Records the outcome of the action with an index.
    * @param newOutcome what was asked for so far, including it.
    * @returns whether no further action runs now.
    */
@@ -133,7 +125,6 @@ function callOptions(trigger: Trigger, isContinued: boolean, canRedirect: boolea
   return { entry, methods: methodsOf(trigger, isContinued), canRedirect };
 }
 
-/** Returns a hash of the rules and of the bound actions, as they are now. */
 function fingerprint(bound: readonly BoundAction[], rules: object | undefined): string {
   const hash = createHash('sha256').update(JSON.stringify(rules ?? {}));
   for (const { name, code, isOptional, modules } of bound) {

@@ -36,7 +36,6 @@ interface CompletedOperation {
 
 const TRIGGER_BEFORE = 'pre-user-registration';
 
-/** Makes the hooks that run a tenant's actions for new users and passwords. */
 export function registrationActions(deps: RegistrationDependencies): Registration {
   const { actions, users } = deps;
   const afterwards = createDeferredRuns<CompletedOperation>({
@@ -82,7 +81,7 @@ export function registrationActions(deps: RegistrationDependencies): Registratio
   };
 }
 
-/** Runs the actions before a registration. @throws RegistrationRefused when an action refuses the user, or fails. */
+/** @throws RegistrationRefused when an action refuses the user, or fails. */
 async function outcomeOf(
   { actions, events }: Pick<RegistrationDependencies, 'actions' | 'events'>,
   event: ActionEvent,
@@ -145,7 +144,6 @@ export interface RecordedRun<E> {
 
 /** A run that is not recorded yet. */
 interface PreparedRun {
-  /** The write that records it. */
   write: Write;
   /** Called after the write: runs the actions when there is room. */
   start(): void;
@@ -153,7 +151,6 @@ interface PreparedRun {
 
 interface DeferredRuns<E> {
   prepare(run: RecordedRun<E>): PreparedRun;
-  /** Records a run in a write of its own. */
   record(prepared: PreparedRun): Promise<void>;
 }
 

@@ -4,7 +4,6 @@ import { z } from 'zod';
 import type { Command } from './commands.ts';
 import { assertionCommands } from './rule-assertion.ts';
 
-/** What a rule is called with, and what it leaves. */
 interface RuleState {
   user: Readonly<Record<string, unknown>>;
   context: Readonly<Record<string, unknown>>;
@@ -16,7 +15,7 @@ type Members = Readonly<Record<string, unknown>>;
 const membersOf = (value: unknown): Members | undefined =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Members) : undefined;
 
-/** Returns the state before the first rule. @param tenant the tenant's name. */
+/** @param tenant the tenant's name. */
 export function ruleState(event: Members, tenant: string): RuleState {
   const members = (name: string): Members => membersOf(event[name]) ?? {};
   const { user, client, connection, transaction, organization, authentication, session } = {
@@ -57,7 +56,6 @@ export function ruleState(event: Members, tenant: string): RuleState {
   };
 }
 
-/** The answer of a rule. */
 export const ruleAnswerSchema = z.object({
   user: z.record(z.string(), z.unknown()),
   context: z.record(z.string(), z.unknown()),

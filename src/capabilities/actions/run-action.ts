@@ -19,20 +19,17 @@ export interface RunActionDependencies {
   packages: Pick<Packages, 'filesOf'>;
   /** Returns epoch milliseconds. */
   wallClock: Clock;
-  /** The tenant's host name. */
   hostname: string;
   /** Returns what is added to each event (facts.ts); absent for a test, whose event is given. */
   factsOf?(event: object): Promise<Record<string, unknown>>;
 }
 
-/** A role of the user. */
 export interface UserRole {
   id: string;
   name: string;
   description?: string | undefined;
 }
 
-/** What an action is called with. */
 interface ActionInput {
   event: object;
   /** `rules`: the ids of the rules that ran before it. */
@@ -43,7 +40,6 @@ interface ActionInput {
   hidden?: readonly string[];
 }
 
-/** An action to run. */
 export interface ActionCall {
   action: RunnableAction;
   input: ActionInput;
@@ -54,7 +50,6 @@ export type ActionAnswer = ({ commands: Command[] } | { fault: string }) & {
   run?: Pick<ScriptOutcome, 'printed' | 'used'>;
 };
 
-/** Runs an action in the sandbox. */
 export async function runAction(
   deps: RunActionDependencies,
   action: RunnableAction,
@@ -91,7 +86,6 @@ export function secretsOf(action: RunnableAction): string[] {
   return [action, ...modules].flatMap(({ secrets }) => Object.values(secrets));
 }
 
-/** Returns the values to remove from the texts of an action. */
 const hiddenTextsOf = ({ action, input }: ActionCall): string[] =>
   secretsOf(action).concat(input.hidden ?? []);
 

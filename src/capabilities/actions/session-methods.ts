@@ -3,7 +3,6 @@
 import { z } from 'zod';
 import { type ApiMethod, setMember } from './api-method.ts';
 
-/** What was asked for of a session, or of a refresh token. */
 export interface SessionChanges {
   /** The session or token ends, and the login is denied. `keepsTokens`: the refresh tokens of a session stay. */
   revoked?: { keepsTokens: boolean };
@@ -91,7 +90,6 @@ function methodsOfRecord(of: ChangedRecord): Record<string, ApiMethod<WithSessio
 
 const cookieModeArguments = z.tuple([z.enum(['persistent', 'non-persistent'])]).rest(z.unknown());
 
-/** The methods of `api.session` and `api.refreshToken`, by name. */
 export const SESSION_METHODS: Record<string, ApiMethod<WithSessionChanges>> = {
   ...methodsOfRecord('session'),
   ...methodsOfRecord('refreshToken'),

@@ -6,7 +6,6 @@ import { withoutSecrets } from '../scripts/scripts.ts';
 import { type ActionOutcome, applyCommand, type Command, emptyOutcome, methodsOf } from './commands.ts';
 import { type RunActionDependencies, runAction, secretsOf } from './run-action.ts';
 
-/** What is to be run. */
 export interface ActionTest {
   action: RunnableAction;
   trigger: Trigger;
@@ -15,7 +14,6 @@ export interface ActionTest {
   isContinued?: boolean;
 }
 
-/** The outcome of a test. */
 export interface ActionTestResult {
   /** What the action asked for, in order. */
   commands: Command[];
@@ -64,7 +62,6 @@ function refusedClaims({ idToken, accessToken }: ActionOutcome, secrets: readonl
   ];
 }
 
-/** Returns a copy of a value with the secrets in its texts replaced. */
 function copyWithoutSecrets(value: unknown, secrets: readonly string[]): unknown {
   if (typeof value === 'string') return withoutSecrets(value, secrets);
   if (Array.isArray(value)) return value.map((one) => copyWithoutSecrets(one, secrets));

@@ -11,7 +11,6 @@ interface WarnDependencies {
   log: Pick<Logger, 'warn'>;
 }
 
-/** Checks the packages of all bound actions. */
 export async function warnOfMissingPackages({ config, packages, log }: WarnDependencies): Promise<void> {
   for (const trigger of Object.keys(TRIGGER_ENTRIES) as Trigger[])
     for (const action of config.actions(trigger)) {

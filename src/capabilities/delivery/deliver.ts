@@ -34,7 +34,6 @@ interface MessagesDependencies {
   events: Events;
   log: Logger;
   clock: Clock;
-  /** Revokes the credential of a message that was given up. */
   revoke(ref: CredentialRef): Promise<void>;
   measures?: Pick<Measures, 'message'> | undefined;
   /** How long a caller waits for the outcome over all tries, milliseconds. */
@@ -53,7 +52,6 @@ const CAPACITY = 2_000;
 /** The longest duration of a try, milliseconds. Transports time out before. */
 export const MAX_ATTEMPT_MS = 60_000;
 
-/** Makes the messages of a tenant. */
 export function createMessages(deps: MessagesDependencies): Messages {
   const { store, deliveries, templates, clock, maxWait = MAX_WAIT } = deps;
   // A kind for each channel, so that a hanging mail server does not delay SMS.
@@ -105,7 +103,6 @@ function preparedMessage({ write, start }: PreparedDelivery, maxWait: number): P
   };
 }
 
-/** Returns how the messages of a channel are delivered. */
 function channel(deps: MessagesDependencies, kind: 'email' | 'sms'): DeliveryKind<MessageContent> {
   const { templates, clock } = deps;
   return {
@@ -204,7 +201,6 @@ interface MessageContent
     | 'isEnrollment'
   > {
   kind: MessageKind;
-  /** A client_id. */
   application?: string;
   /** A connection's name. */
   connection?: string;
@@ -213,7 +209,6 @@ interface MessageContent
   /** A user's id. */
   user?: string;
   languages?: readonly string[];
-  /** The credential in the message. */
   credential?: CredentialRef;
   /** The message is not sent after this time, epoch milliseconds. */
   until?: number;
@@ -221,7 +216,6 @@ interface MessageContent
   decoy?: true;
 }
 
-/** Returns the content that is stored for a message. */
 function contentOf(
   kind: MessageKind,
   notice: Notice,

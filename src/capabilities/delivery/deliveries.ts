@@ -305,7 +305,7 @@ export interface PreparedDelivery {
 }
 
 export interface Deliveries {
-  /** Adds a kind. @returns a function that makes deliveries of it. */
+  /** @returns a function that makes deliveries of it. */
   add<C>(kind: DeliveryKind<C>): (content: C) => PreparedDelivery;
   /** Begins to take over what other processes have left, now and regularly. */
   start(): void;
@@ -329,7 +329,6 @@ const POLL_INTERVAL = 1_000;
 /** How many are claimed at a time. */
 const BATCH_SIZE = 200;
 
-/** Makes the deliveries of a tenant. */
 export function createDeliveries(deps: DeliveriesDependencies): Deliveries {
   const { store, log, ending } = deps;
   // All processes must agree when a delivery is due.
@@ -457,7 +456,6 @@ function startTries(work: Work, kind: QueuedKind, claim: Claim, watch?: Delivery
   if (!isQueued) void overflow(work, giveUp, postpone);
 }
 
-/** Returns the function that makes one try. */
 function attemptOf(
   { claims, clock }: Work,
   delivery: {

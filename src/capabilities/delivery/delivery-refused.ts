@@ -1,6 +1,5 @@
 // The failure of a delivery whose receiver did not accept it.
 
-/** A failed try of a delivery. */
 export class DeliveryRefused extends Error {
   /** Whether a later try may succeed. */
   readonly isTemporary: boolean;

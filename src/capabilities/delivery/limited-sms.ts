@@ -3,7 +3,6 @@
 import { DeliveryError } from './messages.ts';
 import type { OutgoingSms, Transport } from './transport.ts';
 
-/** The limit of messages for each number. */
 interface SmsLimit {
   /** Counts a message to a number in E.164. @returns whether it is within the limit. */
   take(number: string): Promise<boolean>;
@@ -11,7 +10,6 @@ interface SmsLimit {
   giveBack(number: string): Promise<void>;
 }
 
-/** Makes a transport that rejects messages to a number beyond its limit. */
 export function limitedSms(transport: Transport<OutgoingSms>, limit: SmsLimit): Transport<OutgoingSms> {
   return {
     ...transport,

@@ -12,7 +12,6 @@ interface NoticeDependencies {
   messages: Pick<Messages, 'post'>;
 }
 
-/** The facts of the request. */
 interface LinkRequest {
   clientId: string;
   ip: string;

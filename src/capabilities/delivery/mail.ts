@@ -31,7 +31,6 @@ const TIMEOUT = 15_000;
 const MAX_STEPS = 3;
 const CONNECTIONS = 4;
 
-/** Makes a transport to a mail server. */
 export function createMailTransport(settings: MailSettings, options: MailOptions): Transport<OutgoingEmail> {
   const { timeout = TIMEOUT, host: messageHost } = options;
   const poolOptions = {
@@ -68,7 +67,6 @@ export function createMailTransport(settings: MailSettings, options: MailOptions
   };
 }
 
-/** Returns the options of a connection to a server. */
 function connectionOf(settings: MailSettings, { timeout = TIMEOUT, ca }: Omit<MailOptions, 'host'>) {
   const { host, port, secure, allowPlain, user, password } = settings;
   return {
@@ -102,7 +100,6 @@ export async function checkMailServer(
   }
 }
 
-/** A failure as nodemailer reports it. */
 interface MailFailure {
   code?: string;
   responseCode?: number;

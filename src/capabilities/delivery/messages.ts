@@ -58,7 +58,6 @@ export interface Notice {
   method?: string;
   /** What has changed, in an `account_changed` message. */
   change?: AccountChange;
-  /** The new address, in messages about a change of address. */
   address?: string;
   /** Whether the code confirms the enrolment of a second factor. */
   isEnrollment?: boolean;
@@ -89,7 +88,6 @@ export class DeliveryError extends Error {
   }
 }
 
-/** The credential in a message. */
 export interface MessageCredential {
   /**
    * Refers to the credential, which is revoked when the message is given up: an unsent credential must not stay valid.
@@ -99,7 +97,6 @@ export interface MessageCredential {
   ttlSeconds: number;
 }
 
-/** Refers to a stored credential. */
 export interface CredentialRef {
   id: string;
   secretHash: string;
@@ -123,21 +120,17 @@ export interface PreparedMessage {
 }
 
 export interface Messages {
-  /** Makes a message. */
   prepare(kind: MessageKind, notice: Notice, credential?: MessageCredential): PreparedMessage;
   /** Makes a message that is stored and never sent, where the absence of a message must not be observable. */
   decoy(kind: MessageKind, notice: Notice): PreparedMessage;
   /** Stores a message by itself and sends it in the background. */
   post(kind: MessageKind, notice: Notice, credential?: MessageCredential): Promise<void>;
-  /** Returns the settings of an e-mail template, with defaults. */
   template(kind: EmailKind): TemplateSettings;
-  /** Closes the connections to providers. */
   close(): Promise<void>;
 }
 
 export interface TemplateSettings {
   enabled: boolean;
-  /** Lifetime of the link. */
   urlLifetimeInSeconds: number;
   /** Where the page behind the link leads. */
   resultUrl?: string;

@@ -2,7 +2,6 @@
 
 interface Once<T> {
   (): Promise<T>;
-  /** Whether it was created. */
   isCreated(): boolean;
 }
 

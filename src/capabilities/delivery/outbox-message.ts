@@ -2,7 +2,6 @@
 // `gatehouse/testing`.
 import { z } from 'zod';
 
-/** The form of a message's file. */
 export const messageSchema = z.object({
   to: z.string(),
   channel: z.enum(['email', 'sms']),

@@ -12,7 +12,6 @@ export interface Outbox extends Transport<Outgoing> {
   list(): Promise<OutboxMessage[]>;
   /** Returns the message with an id, if any. */
   get(id: string): Promise<OutboxMessage | undefined>;
-  /** Deletes all messages. */
   clear(): Promise<void>;
 }
 

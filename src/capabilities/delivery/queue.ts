@@ -14,7 +14,7 @@ import { type Filter, type Store, updateWithResult, type Write } from '../../sto
 /** A job, which is retried while its failures are temporary. */
 interface Job {
   run(): Promise<void>;
-  /** Reports whether a failure is temporary. @param tries how many tries there were. */
+  /** @param tries how many tries there were. */
   isTemporary(error: unknown, tries: number): boolean;
   /** Called once when the job is given up. */
   onGiveUp(error: unknown): Promise<void>;
@@ -34,7 +34,6 @@ interface Job {
 }
 
 export interface Queue {
-  /** Returns how many more jobs fit. */
   room(): number;
   /**
    * Adds a job. In a full queue, the newest job of whoever has most there is postponed.
@@ -61,7 +60,6 @@ interface QueueOptions {
   pause?: Pause;
 }
 
-/** Pauses by a timer. */
 export const timerPause: Pause = (ms, signal) =>
   new Promise((resolve) => {
     if (signal.aborted) return resolve();
@@ -190,7 +188,6 @@ const dateOf = (at: number) => new Date(at).toISOString();
 
 export const COLLECTION = 'deliveries' satisfies CollectionName;
 
-/** A delivery that this process has claimed. */
 export interface Claim {
   id: string;
   content: string;
@@ -202,7 +199,6 @@ export interface Claim {
 }
 
 export interface Claims {
-  /** Makes a new delivery, claimed by this process, and the write that stores it. */
   create(kind: string, content: string, maxDuration: number): { claim: Claim; write: Write };
   /**
    * Returns deliveries of some kinds that no process is working on, those that are due longest first.
@@ -211,10 +207,7 @@ export interface Claims {
   due(kinds: readonly string[], isFirst: boolean): Promise<readonly Record[]>;
   /** Claims a delivery. @returns undefined when another process was faster. */
   take(record: Record, longest: number): Promise<Claim | undefined>;
-  /**
-   * Extends the lease for another try.
-   * @returns when it ends; undefined when another process has claimed the delivery meanwhile.
-   */
+  /** @returns when it ends; undefined when another process has claimed the delivery meanwhile. */
   renew(id: string, longest: number): Promise<number | undefined>;
   /**
    * Gives the claim up; any process may take the delivery after so many milliseconds.
@@ -226,14 +219,14 @@ export interface Claims {
   count(): Promise<number>;
 }
 
-/** Makes the claims of one process. @param batchSize how many `due` returns at most. */
+/** @param batchSize how many `due` returns at most. */
 export function createClaims(
   { store, clock, random }: { store: Store; clock: Clock; random: Random },
   batchSize: number,
 ): Claims {
   const records = store.collection(COLLECTION);
   const holder = random(16).toString('base64url');
-  /** Changes a delivery that this process has claimed. @returns the new record; undefined when the claim was lost. */
+  /** @returns the new record; undefined when the claim was lost. */
   const updateOwn = async (id: string, change: (current: Record) => Record): Promise<Record | undefined> => {
     const now = await records.update(id, (current) =>
       current.holder === holder ? change(current) : current,

@@ -9,7 +9,7 @@ import type { OutgoingSms, Transport } from './transport.ts';
 const INVALID_NUMBER = new Set([21211, 21217, 21401, 21421, 21612, 21614, 21610]);
 const TIMEOUT = 15_000;
 
-/** Makes a transport to Twilio. @param timeout longest duration of a request, milliseconds. */
+/** @param timeout longest duration of a request, milliseconds. */
 export function createSmsTransport(
   settings: SmsSettings,
   outbound: Outbound,
@@ -62,7 +62,7 @@ export async function checkSmsAccount(
 
 const load = async () => (await import('twilio')).default;
 
-/** Makes a client for one request. @param id id of the message that it sends. */
+/** @param id id of the message that it sends. */
 function createClient(
   twilio: Awaited<ReturnType<typeof load>>,
   settings: SmsSettings,
@@ -96,7 +96,6 @@ function createClient(
   return twilio(settings.accountSid, settings.authToken, { httpClient });
 }
 
-/** A failure as Twilio's client reports it. */
 interface SmsFailure {
   status?: number;
   code?: number | string;

@@ -24,7 +24,6 @@ import {
 import type { OutgoingEmail, OutgoingSms } from './transport.ts';
 
 interface TemplatesOptions {
-  /** The `views` directory. */
   directory: string;
   /** By language tag. */
   locales: ReadonlyMap<string, Locale>;
@@ -32,7 +31,6 @@ interface TemplatesOptions {
   settings(): Frozen<TenantRecord>;
   /** Returns the default sender. */
   mailFrom(): string;
-  /** Renders the tenant's own templates. */
   liquid: ReportingLiquid;
 }
 
@@ -109,7 +107,6 @@ export function createTemplates(options: TemplatesOptions): Templates {
   };
 }
 
-/** Returns a function that renders SMS messages. */
 function smsRenderer({ directory, locales, settings, baseUrl }: TemplatesOptions) {
   const sms = builtInLiquid(join(directory, 'sms'));
   return async (
@@ -198,7 +195,6 @@ const USER_FIELDS = [
   'user_metadata',
 ] as const;
 
-/** Returns the variables of a message. */
 function variablesOf(
   { tenant }: Frozen<TenantRecord>,
   { to, application, connection, organization, inviter, user, url, code, method, languages }: Notice,

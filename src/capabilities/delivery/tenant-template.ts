@@ -18,7 +18,6 @@ type Part = 'from' | 'subject' | 'body' | 'text';
 /** Why parts of a draft could not be rendered. */
 export type DraftFaults = Partial<Record<Part, string>>;
 
-/** A template of the tenant. */
 export interface TenantTemplate extends DraftTemplate {
   /** Names the template in the log. */
   name: string;
@@ -39,7 +38,7 @@ export function tenantRenderer(liquid: ReportingLiquid): RenderTenantTemplate {
   );
 }
 
-/** Returns a function that renders a draft. @param faults receives the faults of its parts. */
+/** @param faults receives the faults of its parts. */
 export function draftRenderer(liquid: TenantLiquid, faults: DraftFaults): RenderTenantTemplate {
   return partRenderer(liquid, (_template, part, _source, { message }) => {
     faults[part] = message;

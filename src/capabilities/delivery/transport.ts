@@ -39,6 +39,5 @@ export interface Transport<M extends Outgoing = Outgoing> {
    * when permanent.
    */
   deliver(message: M, id: string): Promise<void>;
-  /** Closes its connections. */
   close(): Promise<void>;
 }

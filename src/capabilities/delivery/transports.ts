@@ -136,7 +136,7 @@ function connectionSmsProvider({ source: { kind, notice } }: OutgoingSms): SmsPr
   return kind === 'passwordless_sms' ? smsProviderOf(notice.connection?.options) : undefined;
 }
 
-/** Makes a transport to the providers of connections. @param other the transport for connections that name none. */
+/** @param other the transport for connections that name none. */
 export function connectionSms(
   deps: ConnectionSmsDependencies,
   other: Transport<OutgoingSms>,
@@ -176,7 +176,7 @@ const TIMEOUT = 30_000;
 /** Lifetime of the token of one request, seconds. */
 const TOKEN_TTL = 300;
 
-/** Makes a transport to a gateway. @param clock the time of day. */
+/** @param clock the time of day. */
 function createSmsGateway(
   gateway: Gateway,
   { outbound, clock }: { outbound: Pick<Outbound, 'fetch'>; clock: Clock },

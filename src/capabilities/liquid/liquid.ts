@@ -10,14 +10,10 @@ import type { LiquidJob } from './templates.ts';
 import type { LiquidAnswer } from './worker.ts';
 
 export interface TenantLiquid extends Pick<TaskThread<LiquidJob, LiquidAnswer>, 'close' | 'isHeldUp'> {
-  /**
-   * Renders a template of the tenant.
-   * @throws TemplateFault when it is malformed or exceeds a limit, or when others take too long.
-   */
+  /** @throws TemplateFault when it is malformed or exceeds a limit, or when others take too long. */
   render(job: LiquidJob): Promise<string>;
 }
 
-/** A template that failed. */
 interface FailedTemplate {
   /** Names it for those who read the log. */
   name: string;

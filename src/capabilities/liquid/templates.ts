@@ -28,7 +28,6 @@ const MAX_RENDER_MS = { message: 100, page: 500 };
 const MAX_SOURCE_LENGTH = 200_000;
 /** Approximate limit of the characters and items that a template creates. */
 const MAX_MEMORY = { message: 2_000_000, page: 1_000_000 };
-/** How many parsed templates are kept. */
 const MAX_PARSED = 100;
 
 export const HEAD = /\{%-?\s*auth0:head\s*-?%\}/;

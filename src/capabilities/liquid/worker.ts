@@ -2,7 +2,6 @@
 import { answerTasks } from '../../runtime/task-worker.ts';
 import { createRenderer, type LiquidJob } from './templates.ts';
 
-/** What became of a template. */
 export type LiquidAnswer = { text: string } | { fault: string };
 
 const render = createRenderer();

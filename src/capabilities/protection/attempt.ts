@@ -4,7 +4,6 @@ import type { Store } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { Caller, KnownCallers } from './rate-limit.ts';
 
-/** The account that an attempt is for, and the caller that makes it. */
 export interface Attempt extends Caller {
   /** The connection's name. */
   connection: string;
@@ -55,10 +54,7 @@ export interface AttemptsDependencies {
   config: Config;
   callers: KnownCallers;
   clock: Clock;
-  /**
-   * Called when an account gets locked; resolves once the notice is stored.
-   */
+  /** Called when an account gets locked; resolves once the notice is stored. */
   onLocked(attempt: Attempt, lock: Lock): Promise<void>;
-  /** Called when an address gets throttled. */
   onThrottled(attempt: Attempt): void;
 }

@@ -41,7 +41,6 @@ interface AdmittedAttempt {
    * treated as wrong.
    */
   isExhausted(): boolean;
-  /** Counts a wrong proof. */
   failed(): Promise<void>;
   /** Ends a right proof: clears the account's failures from this caller, and makes the caller known. */
   succeeded(): Promise<void>;
@@ -66,7 +65,6 @@ export interface Attempts {
 }
 
 /**
- * Runs a verification, and counts its failure.
  * @param prove verifies the proof; undefined means it is wrong.
  * @returns the result of `prove`.
  * @throws AuthError as {@link Attempts.admit}, and whatever `prove` throws.
@@ -89,7 +87,6 @@ export async function tryProof<T>(
   return accepted;
 }
 
-/** Returns the functions that reserve attempts, count failures, and forgive them. */
 function createCounting({ callers, clock, store }: AttemptsDependencies) {
   const failures = createFailures(store, clock);
   const reservations = store.exclusive === true ? localReservations() : sharedReservations({ store, clock });
@@ -149,7 +146,6 @@ function createCounting({ callers, clock, store }: AttemptsDependencies) {
   return { failures, reserve, fail, succeed };
 }
 
-/** Returns the attempts of a tenant. */
 export function createAttempts(deps: AttemptsDependencies): Attempts {
   const { callers } = deps;
   const { failures, reserve, fail, succeed } = createCounting(deps);
@@ -301,7 +297,6 @@ interface Entry {
   ended: number;
 }
 
-/** Returns the entries by key, and the functions that change them. */
 function createEntries() {
   const entries = new Map<string, Entry>();
   const drop = (key: string, entry: Entry) => {
@@ -385,7 +380,6 @@ export const THROTTLED_DESCRIPTION =
 /** A lock ends 30 days after the last failure. */
 const LOCK_SECONDS = 30 * 86_400;
 
-/** One of the counts that an attempt belongs to. */
 interface Count extends FailureCounter {
   /** The number of failures that fills it. */
   max: number;
@@ -403,7 +397,6 @@ interface Count extends FailureCounter {
 type Dependencies = Pick<AttemptsDependencies, 'config' | 'onLocked' | 'onThrottled'>;
 
 /**
- * Returns the counts of an attempt.
  * @param callerKey the key of a known caller, to whom failures of others do not apply; undefined for a stranger.
  */
 function countsOf(deps: Dependencies, attempt: Attempt, callerKey: string | undefined): Count[] {
@@ -562,7 +555,6 @@ export function addressId(ip: string, stage: Attempt['stage'] | 'console' | '' =
 // Counters of failed attempts in the store. They are only written on failures.
 // docs/decisions/passwords-protection.md#counts-of-failures-survive-a-restart
 
-/** A counter and its decay. */
 interface FailureCounter {
   id: string;
   /** The hash of the account; none for an address across accounts. */
@@ -587,11 +579,9 @@ export function failuresNow(
 }
 
 interface Failures {
-  /** Returns how many failures count now. */
   now(counter: FailureCounter): Promise<number>;
-  /** Adds a failure. @returns how many count now. */
+  /** @returns how many count now. */
   count(counter: FailureCounter): Promise<number>;
-  /** Deletes a counter. */
   forget(id: string): Promise<void>;
   /** Deletes all counters of an account. @param account its hash. */
   forgetAllOf(account: string): Promise<void>;

@@ -13,7 +13,6 @@ export type { ChallengeRef, IssuedChallenge, NewChallenge, PreparedChallenge, Ve
 /** The format of a ticket: 32 random bytes. A ticket cannot be guessed, so unknown tickets are not counted. */
 const TICKET = /^[\w-]{43}$/;
 
-/** Returns whether a secret has the format of a ticket. */
 export function isTicket(secret: string): boolean {
   return TICKET.test(secret);
 }
@@ -28,7 +27,6 @@ interface AttemptOptions {
 }
 
 export interface Challenges extends OutOfBand {
-  /** Issues a code with that many decimal digits. */
   issueCode(challenge: NewChallenge & { digits: number }): Promise<IssuedChallenge>;
   /** As {@link issueCode}, to be stored in one commit with the message that carries it. */
   prepareCode(challenge: NewChallenge & { digits: number }): PreparedChallenge;
@@ -80,15 +78,12 @@ export interface Challenges extends OutOfBand {
    * ticket.
    */
   countFailure(purpose: string, ticket: string): Promise<void>;
-  /** Deletes a challenge. */
   discard(purpose: string, subject: string): Promise<void>;
-  /** Deletes all challenges of a user. @param exceptPurpose a purpose whose challenges stay. */
+  /** @param exceptPurpose a purpose whose challenges stay. */
   revokeAllOf(userId: string, exceptPurpose?: string): Promise<void>;
-  /** Deletes the challenges that were begun in a session of a user. */
   revokeOfSession(userId: string, session: string): Promise<void>;
 }
 
-/** Returns the challenges of a store. */
 export function createChallenges(deps: { store: Store; clock: Clock; random: Random }): Challenges {
   const records = createChallengeRecords(deps);
   return {
@@ -171,7 +166,7 @@ async function saveAlone({ save, ...issued }: PreparedChallenge): Promise<Issued
 const ASKER = 'asker';
 const STRANGERS = 'strangers';
 
-/** Tries a code. @param found all challenges of the subject. */
+/** @param found all challenges of the subject. */
 async function tryCode(
   { all, attempt }: ChallengeRecords,
   found: readonly Frozen<ChallengeRecord>[],
@@ -240,7 +235,6 @@ export interface OutOfBandChallenge<Data = VerifiedChallenge['data']> extends Ve
   id: string;
   /** `spent`: it was used or revoked. */
   state: 'pending' | 'accepted' | 'rejected' | 'spent';
-  /** Whether the ticket needs a code. */
   needsCode: boolean;
   /** Epoch milliseconds. */
   issuedAt: number;
@@ -295,7 +289,6 @@ interface OutOfBand {
   ): Promise<void>;
 }
 
-/** Returns the out-of-band challenges of a store. */
 function outOfBand(records: ChallengeRecords): OutOfBand {
   const { all, prepare, attempt, ofTicket, newTicket, newCode } = records;
   return {
@@ -417,7 +410,6 @@ interface ChallengeRef {
   secretHash: string;
 }
 
-/** A challenge that was just issued. */
 interface IssuedChallenge {
   /** The code or ticket. It is not stored. */
   secret: string;
@@ -431,9 +423,7 @@ interface PreparedChallenge extends IssuedChallenge {
   save(also?: readonly Write[]): Promise<void>;
 }
 
-/** A secret that is tried. */
 interface PresentedSecret {
-  /** A code, or a ticket. */
   secret: string;
   /** The code that the ticket needs, if it needs one. */
   code?: string | undefined;
@@ -449,7 +439,6 @@ interface PresentedSecret {
  */
 export type Outcome = 'accepted' | 'wrong' | 'pending' | 'too-fast' | 'rejected' | 'unknown';
 
-/** The members of a record that are derived from its secret. */
 type Secrets = Pick<ChallengeRecord, 'secretHash' | 'salt' | 'boundCode' | 'approval'>;
 
 interface ChallengeRecords {
@@ -467,7 +456,6 @@ interface ChallengeRecords {
   ofTicket(purpose: string, ticket: string): Promise<Frozen<ChallengeRecord> | undefined>;
 }
 
-/** Returns the challenge records of a store. */
 function createChallengeRecords(deps: { store: Store; clock: Clock; random: Random }): ChallengeRecords {
   const { store, clock, random } = deps;
   const all = store.collection('challenges');

@@ -25,7 +25,6 @@ export interface Locks {
   release(ip: string): Promise<void>;
 }
 
-/** Returns the locks of a tenant. */
 export function createLocks({ store, config, clock }: { store: Store; config: Config; clock: Clock }): Locks {
   const failures = store.collection('failures');
   const forever = { rate: Number.POSITIVE_INFINITY };

@@ -20,13 +20,11 @@ const BROWSER_COOKIE = browserCookie('__Host-gatehouse_ticket', {
 });
 
 export interface LoginTickets {
-  /** Issues a ticket for a login, bound to this browser and application. */
   issue(ctx: Context, login: Login, clientId: string): Promise<string>;
-  /** Uses a ticket. @returns the login; undefined when the ticket is not bound to this browser and application. */
+  /** @returns the login; undefined when the ticket is not bound to this browser and application. */
   redeem(ctx: Context, ticket: string, clientId: string): Promise<Login | undefined>;
 }
 
-/** Returns the login tickets of a tenant. */
 export function createLoginTickets(challenges: Challenges, random: Random): LoginTickets {
   return {
     issue: async (ctx, login, clientId) => {

@@ -55,10 +55,7 @@ export interface KnownCallers {
   recognize(userId: string | undefined, caller: Caller): Promise<KnownCaller | undefined>;
   /** As {@link recognize}, with what {@link remember} would otherwise read again. */
   lookUp(userId: string | undefined, caller: Caller): Promise<CallerLookup>;
-  /**
-   * Remembers a caller that has logged in.
-   * @param lookup the result of {@link lookUp} in this login.
-   */
+  /** Remembers a caller that has logged in. @param lookup the result of {@link lookUp} in this login. */
   remember(userId: string, caller: Caller, lookup?: CallerLookup): Promise<void>;
   /** Forgets all callers of an account, for example after a password reset. */
   forgetAllOf(userId: string): Promise<void>;
@@ -199,7 +196,6 @@ export interface RateLimits {
   spend(limit: Limit, key: string): Promise<boolean>;
   /** Returns whether {@link spend} would find a token now. */
   hasLeft(limit: Limit, key: string): Promise<boolean>;
-  /** Gives a token back. */
   giveBack(limit: Limit, key: string): Promise<void>;
 }
 
@@ -228,7 +224,7 @@ export function createRateLimits({
     key,
     bucket: timesOf(tenantBucket(config, limit), times),
   });
-  /** Counts a refusal. @param left the tokens left; negative when there was none. */
+  /** @param left the tokens left; negative when there was none. */
   const countRefusal = (limit: Limit, left: number): number => {
     if (left < 0) measures?.limited(limit.name);
     return left;

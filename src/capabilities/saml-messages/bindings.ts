@@ -23,7 +23,6 @@ export interface ReceivedMessage {
 }
 
 /**
- * Returns the message of a request.
  * @returns undefined when it has none.
  * @throws AuthError 400 when it has both a request and a response, or one that cannot be decoded.
  */
@@ -56,7 +55,7 @@ function formOf(ctx: Context): Parameters {
   return ctx.is('application/x-www-form-urlencoded') ? readFormParameters(bodyObject(ctx)) : {};
 }
 
-/** Returns the RelayState. @throws AuthError 400 when it is too long. */
+/** @throws AuthError 400 when it is too long. */
 function relayStateOf({ RelayState: parameter }: Parameters): string | undefined {
   if (parameter !== undefined && Buffer.byteLength(parameter.value) > MAX_RELAY_STATE_LENGTH) {
     throw badMessage('RelayState is too long.');
@@ -120,7 +119,6 @@ export function verifyMessage(received: ReceivedMessage, verifier: Verifier | un
   return parseXml(received.text);
 }
 
-/** A message to be sent. */
 export interface OutgoingMessage {
   kind: 'request' | 'response';
   /** Already signed, if it is posted. */
@@ -157,7 +155,6 @@ export function sendByPost(
   );
 }
 
-/** Sends a redirect with a signed query. */
 export async function sendByRedirect(ctx: Context, message: OutgoingMessage, signer: Signer): Promise<void> {
   const address = await redirectAddress(message, signer);
   ctx.set('Cache-Control', 'no-store');
@@ -192,7 +189,7 @@ interface SignedQuery {
   signature: string;
 }
 
-/** Verifies the signature of a query. @throws AuthError 400 when it is missing or invalid. */
+/** @throws AuthError 400 when it is missing or invalid. */
 export function verifyQuery(query: SignedQuery | undefined, verifier: Verifier): void {
   if (query === undefined) throw badMessage('The SAML message must be signed.');
   const algorithm = allowedAlgorithm(query.algorithm, verifier);

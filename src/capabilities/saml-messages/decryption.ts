@@ -23,7 +23,6 @@ const CIPHERS: Readonly<Record<string, BlockCipher>> = {
 /** The algorithms for the content of an assertion, the preferred ones first. */
 export const CONTENT_ALGORITHMS: readonly string[] = Object.keys(CIPHERS);
 
-/** The algorithms for its key. */
 export const KEY_ALGORITHMS: readonly string[] = [`${NS.encryption}rsa-oaep-mgf1p`, `${XENC11}rsa-oaep`];
 
 const DIGESTS: Readonly<Record<string, string>> = {
@@ -38,7 +37,6 @@ export function unreadable(cause?: unknown) {
 }
 
 /**
- * Decrypts an `EncryptedAssertion`.
  * @param keys our private keys; each is tried.
  * @param accepts returns whether the connection accepts the content's algorithm, a URI.
  * @throws AuthError 400, the same for every failure.

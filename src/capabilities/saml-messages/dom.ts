@@ -19,7 +19,6 @@ export function parseDom(text: string): Element {
   throw notXml();
 }
 
-/** Returns an element as plain data. */
 export function plain(element: Element): XmlElement {
   const texts: string[] = [];
   for (let node = element.firstChild; node !== null; node = node.nextSibling) {
@@ -40,7 +39,6 @@ function attributesOf({ attributes }: Element): [string, string][] {
     .map(({ name, value }) => [name, value]);
 }
 
-/** Returns the child elements. */
 export function childElements(element: Element): Element[] {
   const found: Element[] = [];
   for (let node = element.firstChild; node !== null; node = node.nextSibling) {

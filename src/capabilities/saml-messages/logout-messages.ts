@@ -16,7 +16,7 @@ export interface LogoutRequest extends Envelope {
   sessionIndexes: string[];
 }
 
-/** Reads a LogoutRequest. @throws AuthError 400 when it is malformed, has no NameID, or has expired. */
+/** @throws AuthError 400 when it is malformed, has no NameID, or has expired. */
 export function readLogoutRequest(root: XmlElement, expected: Omit<ExpectedMessage, 'name'>): LogoutRequest {
   const envelope = readEnvelope(root, { ...expected, name: 'LogoutRequest' });
   const until = attribute(root, 'NotOnOrAfter');

@@ -29,10 +29,7 @@ export interface ExpectedMessage {
   clock: Clock;
 }
 
-/**
- * Reads the envelope of a message.
- * @throws AuthError 400 when it is another message, for another destination, too old or from the future.
- */
+/** @throws AuthError 400 when it is another message, for another destination, too old or from the future. */
 export function readEnvelope(root: XmlElement, expected: ExpectedMessage): Envelope {
   if (!isNamed(root, NS.protocol, expected.name)) {
     throw badMessage(`The SAML message is no ${expected.name}.`);
@@ -68,7 +65,7 @@ function checkDestination(destination: string | undefined, expected: ExpectedMes
   throw badMessage('The Destination of the SAML message is not this address.');
 }
 
-/** Checks that an IssueInstant is recent. @throws AuthError 400 */
+/** @throws AuthError 400 */
 export function checkFresh(instant: string | undefined, clock: Clock): void {
   const issued = epochOf(instant);
   const now = epochSeconds(clock);

@@ -8,14 +8,12 @@ import { createXmlThread, type XmlThread } from './thread.ts';
 import { type SignedPlace, verifySigned } from './verification.ts';
 import { badMessage, descendantsOf, isNamed, notXml, type XmlElement } from './xml.ts';
 
-/** A message as it was read. */
 export interface OpenMessage {
   root: XmlElement;
   /** Verifies a signature: {@link verifySigned}. @throws AuthError 400. */
   verify(place: SignedPlace, verifier: Verifier): Promise<XmlElement>;
 }
 
-/** Reads messages of all sizes. */
 export interface XmlReader extends Pick<XmlThread, 'close' | 'isHeldUp'> {
   /** @throws AuthError 400 for anything but plain, bounded, well-formed XML. */
   open(text: string, limits: MessageLimits): Promise<OpenMessage>;
@@ -62,8 +60,8 @@ export function verifyRoot(text: string, verifier: Verifier): XmlElement {
 const ENCODINGS = ['utf-8', 'us-ascii'];
 
 /**
- * Returns the text of a message.
- * @throws AuthError 400 when it is not UTF-8, or declares another encoding: whoever signed it would have read other text.
+ * @throws AuthError 400 when it is not UTF-8, or declares another encoding: whoever signed it would have read other
+ *   text.
  */
 export function textOfMessage(bytes: Uint8Array): string {
   const text = decodeUtf8(bytes);

@@ -30,7 +30,6 @@ const MAX_NAMESPACE_LENGTH = 256;
 /** Whether a message is so small that reading and verifying it takes no noticeable time. */
 export type Measured = { isSmall: boolean };
 
-/** What is open at a place of the message. */
 interface OpenElement {
   name: string;
   /** Declared here or around it. */
@@ -38,7 +37,6 @@ interface OpenElement {
 }
 
 /**
- * Measures a message.
  * @throws AuthError 400 when it is larger than its limits, or has what SAML does not need: document types, entities,
  *   comments, CDATA and processing instructions.
  */
@@ -120,7 +118,7 @@ interface Tag {
   end: number;
 }
 
-/** Returns a function that reads the tag at a place of a text. @throws AuthError 400 when it is not well-formed. */
+/** @throws AuthError 400 when it is not well-formed. */
 function tagReader(text: string): (at: number) => Tag {
   // A name has at most MAX_NAME_LENGTH characters. Other patterns would take long on long runs of spaces.
   const opening = /<(\/?)([^\s"'<>/=&]{1,256})/y;

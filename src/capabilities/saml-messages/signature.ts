@@ -112,7 +112,7 @@ export function allowedAlgorithm(uri: string, verifier: Verifier): SignatureAlgo
   throw badMessage('The signature algorithm of the SAML message is not accepted.');
 }
 
-/** Returns the digest algorithm of a URI. @throws AuthError 400 for one that is not accepted. */
+/** @throws AuthError 400 for one that is not accepted. */
 export function allowedDigest(uri: string, verifier: Verifier): DigestAlgorithm {
   const name = nameOf(DIGEST_URI, uri);
   if (name !== undefined && (name !== 'sha1' || verifier.allowSha1)) return name;

@@ -10,7 +10,6 @@ export interface Status {
   message?: string;
 }
 
-/** What every response contains. */
 export interface ResponseFrame {
   /** Our entity ID. */
   issuer: string;

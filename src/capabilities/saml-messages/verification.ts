@@ -69,7 +69,7 @@ function signedContent(element: Element, form: SignatureForm, verifier: Verifier
   return plain(parseDom(text));
 }
 
-/** Returns whether one of the keys signed octets. @param algorithm one that {@link allowedAlgorithm} has returned. */
+/** @param algorithm one that {@link allowedAlgorithm} has returned. */
 export function isSignedBy(
   { publicKeys }: Verifier,
   algorithm: SignatureAlgorithm,
@@ -98,7 +98,6 @@ function refuseSecondId(root: XmlElement, id: string): void {
   if (withId.length !== 1) throw wrongSignature();
 }
 
-/** What a signature says of itself. */
 interface SignatureForm {
   /** Of the signed element. */
   id: string;

@@ -15,14 +15,13 @@ export interface XmlElement {
 /** Characters: the cause is logged, and may quote the message. */
 const MAX_CAUSE_LENGTH = 200;
 
-/** Returns the error for a message that is rejected. @param cause of which the log gets the message alone. */
+/** @param cause of which the log gets the message alone. */
 export function badMessage(description: string, cause?: unknown): AuthError {
   if (cause === undefined) return new AuthError(400, 'invalid_request', description);
   const text = cause instanceof Error ? cause.message : String(cause);
   return new AuthError(400, 'invalid_request', description, { cause: text.slice(0, MAX_CAUSE_LENGTH) });
 }
 
-/** Returns the error for a message that is not XML. */
 export function notXml(cause?: unknown): AuthError {
   return badMessage('The SAML message is not well-formed XML.', cause);
 }
@@ -30,7 +29,6 @@ export function notXml(cause?: unknown): AuthError {
 /** Characters that XML 1.0 §2.2 does not allow. */
 export const FORBIDDEN = /[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu;
 
-/** Returns whether an element has a local name in a namespace. */
 export function isNamed(element: XmlElement, namespace: string, name: string): boolean {
   return element.namespaceURI === namespace && element.localName === name;
 }

@@ -66,7 +66,6 @@ export function compute(name: string, args: readonly Plain[]): Plain {
 }
 
 /**
- * Checks the arguments of a call.
  * @param most the largest size of each.
  * @returns as many arguments as there are sizes; empty text for those that were not given.
  * @throws Error when one is larger.
@@ -194,7 +193,6 @@ function signatureOf(name: Plain | undefined) {
   return text.startsWith('node:') ? pair(hashOf(text.slice(5)), {}) : signature(text);
 }
 
-/** The parts of an address that can be set. */
 const PARTS = new Set([
   'protocol',
   'username',
@@ -249,7 +247,6 @@ function hashOf(value: Plain | undefined): string {
 /** Others, such as DSA, compute with numbers of any length when they are read. */
 const KEY_TYPES: readonly (string | undefined)[] = ['rsa', 'rsa-pss', 'ec', 'ed25519', 'ed448'];
 
-/** A key as the shims pass it. */
 interface Key {
   text?: string;
   passphrase?: string;

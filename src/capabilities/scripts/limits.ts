@@ -69,7 +69,6 @@ export interface ScriptFailure {
   message: string;
 }
 
-/** What a run used. */
 export interface ScriptUsage {
   wallMs: number;
   cpuMs: number;
@@ -78,7 +77,6 @@ export interface ScriptUsage {
   requests: number;
 }
 
-/** A line that a script printed. */
 export interface ScriptLine {
   level: string;
   text: string;

@@ -31,7 +31,6 @@ export type ModuleFiles = Map<string, ModuleFile>;
 /** A script to run: arguments and globals as JSON. */
 export interface Job {
   source: string;
-  /** The wrapper that is put around the source. */
   around?: Wrapper | undefined;
   entry: string;
   args: string;
@@ -62,7 +61,6 @@ interface RunMessage extends JobSequence {
   run: number;
 }
 
-/** The answer to a request of a script. */
 export interface AnswerMessage {
   type: 'answer';
   run: number;
@@ -85,10 +83,8 @@ export interface DropMessage {
   last: number;
 }
 
-/** Messages to a thread. */
 export type ToThread = RunMessage | AnswerMessage | TakeMessage | DropMessage;
 
-/** A request that a script makes. */
 export interface RequestMessage {
   type: 'request';
   run: number;

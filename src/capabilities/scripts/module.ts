@@ -52,7 +52,6 @@ export function withLessMemory(module: Buffer): Buffer<ArrayBuffer> {
   return bytes;
 }
 
-/** Finds the import, global and data sections. */
 function sectionsOf(bytes: Buffer): [imports: Section, globals: Section, data: Section] {
   const sections = new Map<number, Section>();
   const { at, byte, number, skip } = readFrom(bytes, 8);

@@ -101,7 +101,6 @@ function oneTimer(work: () => void, ms: number): () => void {
 // others, and no application takes all threads of one object from other applications.
 // docs/decisions/actions-scripts.md#one-connection-can-use-at-most-half-of-the-threads
 
-/** Who wants a thread. */
 interface Asker {
   /** What the scripts belong to. */
   key: string;
@@ -115,7 +114,7 @@ interface ScriptQueue<T extends Asker> {
    * @returns false when it has no place.
    */
   add(one: T): boolean;
-  /** Takes a script out. @returns whether it was there. */
+  /** @returns whether it was there. */
   remove(one: T): boolean;
   /** Takes out the script that is next; undefined where none may run now. */
   next(): T | undefined;
@@ -125,7 +124,6 @@ interface ScriptQueue<T extends Asker> {
   isIdle(): boolean;
   /** Takes all out. */
   clear(): T[];
-  /** Counts a script as running, or as ended. */
   count(asker: Asker, more: 1 | -1): void;
 }
 
@@ -141,7 +139,6 @@ const MAX_SERVED = 1_000;
 const shareOf = ({ key, askedBy }: Asker): string => JSON.stringify([key, askedBy]);
 
 /**
- * Makes an empty queue.
  * @param maxPerKey how many scripts of one object may run at once.
  * @param drop called with a script that loses its place.
  */

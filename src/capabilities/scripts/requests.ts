@@ -26,7 +26,7 @@ const CODES: Record<OutboundFailure, string> = {
   invalid: 'ECONNRESET',
 };
 
-/** Parses a request of a script. @returns undefined where it is not a valid one. */
+/** @returns undefined where it is not a valid one. */
 export function readRequest({ head, body }: RequestMessage): ScriptRequest | undefined {
   try {
     return { ...requestSchema.parse(JSON.parse(head)), body };
@@ -39,7 +39,6 @@ export function readRequest({ head, body }: RequestMessage): ScriptRequest | und
 export const isSafe = ({ method }: ScriptRequest): boolean => ['GET', 'HEAD'].includes(method.toUpperCase());
 
 /**
- * Makes a request of a script.
  * @param signal aborts it, when the script has ended.
  * @param timeout how long it may take, milliseconds.
  * @returns the answer for the script, or the failure as one.
@@ -130,7 +129,7 @@ export interface ScriptLog {
 /** How many runs are kept, over all scripts. */
 const MAX_RUNS = 100;
 
-/** Makes the log. @param isEnabled whether it keeps anything. */
+/** @param isEnabled whether it keeps anything. */
 export function createScriptLog(isEnabled: boolean): ScriptLog {
   const runs: LoggedRun[] = [];
   return {

@@ -13,13 +13,11 @@ const MIN_LINE_BYTES = 50;
 /** The longest delay that Node.js supports without a warning, milliseconds. */
 const MAX_DELAY_MS = 2 ** 31 - 1;
 
-/** A sandbox, and the run in it. */
 export interface Cell {
   sandbox: Sandbox;
   state: RunState | undefined;
 }
 
-/** What a run needs of its thread. */
 export interface RunThread {
   limits: ScriptLimits;
   send(message: FromThread): void;
@@ -27,7 +25,6 @@ export interface RunThread {
   wake(run: RunState): void;
 }
 
-/** The state of a run. */
 export interface RunState {
   thread: RunThread;
   run: number;
@@ -51,7 +48,6 @@ export interface RunState {
 
 type NewState = Pick<RunState, 'thread' | 'run' | 'cell' | 'files' | 'next' | 'passing'>;
 
-/** Makes the state of a run that begins. */
 export function newState({ thread, run, cell, files, next, passing }: NewState): RunState {
   return {
     thread,
@@ -142,7 +138,6 @@ function succeed(state: RunState, result: string): undefined {
   state.outcome ??= { result };
 }
 
-/** Returns the failure of a run whose script ended in an error. */
 export function scriptFailure(
   state: RunState,
   { name, message }: Uncaught,
@@ -170,7 +165,6 @@ function print(state: RunState, level: string, text: string): undefined {
   if (state.printed <= limits.outputBytes) send({ type: 'log', run: state.run, level, text });
 }
 
-/** Returns the failure of a run that used too much memory. */
 export const tooMuchMemory = ({ thread }: RunState): ScriptFailure => ({
   kind: 'memory',
   message: `it used more than ${thread.limits.memoryBytes} bytes of memory`,

@@ -18,7 +18,6 @@ import { BUILT_IN_MODULES } from './stand-ins.ts';
 
 /** Further shims, which the globals and the modules are made of. */
 const PARTS = ['fetch', 'form-data', 'text'];
-/** The wrappers for scripts of a kind. */
 const WRAPPERS: readonly Wrapper[] = ['action', 'rule'];
 
 // The package's types describe its CommonJS form.
@@ -67,7 +66,7 @@ interface SandboxOptions {
   memoryBytes: number;
   /** Answers calls of the shims with text, bytes or nothing. An error that it throws becomes one of the script. */
   host(name: string, args: readonly Plain[]): Plain | undefined;
-  /** Reports whether the memory may grow. @param more bytes. */
+  /** @param more bytes. */
   mayGrow(more: number): boolean;
   /** Called again and again while the sandbox runs: reports whether to interrupt it. */
   isOver(): boolean;
@@ -77,7 +76,6 @@ interface SandboxOptions {
   pages: Pages;
 }
 
-/** Makes a sandbox. */
 export async function createSandbox({
   wasmModule,
   memoryBytes,
@@ -259,7 +257,6 @@ function conversions(context: QuickJSContext) {
 // The memory of a sandbox, which holds all of its state.
 
 /**
- * Opens the memory of a sandbox.
  * @param memoryBytes its largest size.
  * @param mayGrow reports whether there is room for so many bytes more.
  * @returns `shortage.was` is true once it could not grow as much as was asked.

@@ -63,7 +63,6 @@ interface ScriptRuns {
 /** What became of a run. */
 export type ScriptOutcome = {
   used: ScriptUsage;
-  /** What it printed. */
   printed: ScriptLine[];
 } & ({ result: unknown; failure?: undefined } | { failure: ScriptFailure; result?: undefined });
 
@@ -74,7 +73,7 @@ export interface Scripts {
    * does.
    */
   run(run: ScriptRun): Promise<ScriptOutcome>;
-  /** Runs several scripts in a row in one thread, each as `run` does. @returns the outcomes of those that ran. */
+  /** @returns the outcomes of those that ran. */
   runAll(runs: ScriptRuns): Promise<ScriptOutcome[]>;
   /** What scripts printed recently, where it is kept. */
   log: ScriptLog;
@@ -193,7 +192,6 @@ function readOutcome({ result, failure, ...rest }: JobOutcome): ScriptOutcome {
   }
 }
 
-/** Removes secrets from what an outcome shows. */
 function withoutSecretsIn(outcome: ScriptOutcome, hidden: readonly string[] = []): ScriptOutcome {
   if (hidden.length === 0) return outcome;
   const masked = (text: string) => withoutSecrets(text, hidden);
@@ -364,7 +362,6 @@ interface ScriptRatings {
   has(script: string): boolean;
   /** Whether the script makes no requests and ends before another thread would have started. */
   isQuick(script: string): boolean;
-  /** Records what a run used. */
   note(script: string, outcomes: readonly JobOutcome[]): void;
   /** Keeps a script out of shared threads for long: it kept others from running, or must not be run twice. */
   refuse(script: string): void;
@@ -384,7 +381,6 @@ const MAX_LIGHT_CPU_MS = 50;
 const [QUICK_CPU_MS, STILL_QUICK_CPU_MS] = [1, 4];
 /** A run that took so long was waiting, not computing, milliseconds. */
 const MAX_QUICK_WALL_MS = 100;
-/** How many scripts are remembered. */
 const MAX_SCRIPTS = 200;
 
 /** How many runs in a row were of each kind; negative after a refusal. */

@@ -20,9 +20,7 @@ const PLACES_PER_KEY = PLACES / 2;
 /** Failures that show that a script needs more than it may use in a shared thread. */
 const NEEDS_MORE: readonly string[] = ['cpu', 'memory', 'crashed'];
 
-/** What became of a job sequence in a shared thread. */
 export interface SharedOutcome {
-  /** Outcomes of the jobs that ended there. */
   outcomes: JobOutcome[];
   /**
    * Set where the remaining jobs are to run in a thread of their own: how much of its time the first of them has used,
@@ -31,7 +29,6 @@ export interface SharedOutcome {
   spentMs?: number;
 }
 
-/** A job sequence in the thread. */
 interface SharedSequence {
   key: string;
   current: CurrentRun;
@@ -52,7 +49,6 @@ export interface SharedRuns {
   hasPlace(key: string): boolean;
   /** @see Shared */
   add(key: string, sequence: JobSequence, onRefused: () => void): Promise<SharedOutcome>;
-  /** Handles a message of the thread. */
   receive(message: Exclude<FromThread, { type: 'ready' }>): void;
   /** Moves the sequence of a run to a thread of its own for good: the run keeps the thread from all others. */
   refuseRun(run: number): void;
@@ -63,7 +59,6 @@ export interface SharedRuns {
 export interface SharedRunsOptions {
   outbound: Outbound;
   limits: ScriptLimits;
-  /** Sends a message to the thread. */
   send(message: ToThread): void;
   /**
    * Whether the scripts may make requests. If not, one that does is run elsewhere, and what it used there decides where
@@ -182,7 +177,6 @@ const hasRun =
   ({ current, last }: SharedSequence): boolean =>
     current.run <= run && run <= last;
 
-/** Makes a request of a script and returns its answer. */
 function answerOf(shared: SharedSequence, request: ScriptRequest, { outbound, limits }: SharedRunsOptions) {
   const { current } = shared;
   current.requests++;

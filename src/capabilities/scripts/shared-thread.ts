@@ -26,7 +26,6 @@ export interface SharedThreadOptions
   limits: ScriptLimits;
   /** How long the thread is kept while it is idle, milliseconds. */
   idleMs: number;
-  /** Called when a place has become free. */
   onFree(): void;
   onEnd(): void;
 }

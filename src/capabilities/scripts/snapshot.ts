@@ -51,7 +51,6 @@ interface Span {
   was: Buffer;
 }
 
-/** Takes a snapshot of a memory. */
 export function snapshot(wasmMemory: WebAssembly.Memory, { zeros, keep }: Pages) {
   let memory = wasmMemory.buffer;
   /** The parts that are not all zeros, by offset. */

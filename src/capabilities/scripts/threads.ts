@@ -37,7 +37,6 @@ export interface ThreadsOptions {
   ending: Set<Worker>;
   limits: ScriptLimits;
   prepared: ThreadData['prepared'];
-  /** Most threads. */
   most: number;
   /** How long an idle thread is kept, milliseconds. */
   idleMs: number;
@@ -139,7 +138,6 @@ const roomFor = ({ most, ending }: ThreadsOptions, count: number): number =>
 const isQuick = (thread: Thread, since: number): boolean =>
   !thread.isAsking() && performance.now() - since < MAX_QUICK_MS;
 
-/** Returns a function that starts threads, and the number of those that are being started. */
 function createStarter(
   loadModule: LoadModule,
   addThread: (module: WebAssembly.Module) => void,
@@ -185,7 +183,6 @@ export interface Thread {
 
 interface ThreadOptions extends WorkerOptions {
   outbound: Outbound;
-  /** Called when the thread can take a sequence. */
   onReady(): void;
   /** Called when its run has ended and it makes another sandbox. */
   onMaking(): void;
@@ -193,7 +190,6 @@ interface ThreadOptions extends WorkerOptions {
   onEnd(): void;
 }
 
-/** The run in progress. */
 export interface CurrentRun {
   run: number;
   began: number;
@@ -270,7 +266,7 @@ function startThread(options: ThreadOptions): Thread {
   };
 }
 
-/** Makes a request of a script. @returns the answer for the thread. */
+/** @returns the answer for the thread. */
 async function request(
   { outbound, limits }: ThreadOptions,
   asked: RequestMessage,
@@ -282,7 +278,6 @@ async function request(
   return { type: 'answer', run: of.run, id: asked.id, ...answer };
 }
 
-/** Tracks the runs of a thread, and limits their time. */
 function countRuns(worker: Worker, limits: ScriptLimits, kill: Kill) {
   let last = 0;
   let current: CurrentRun | undefined;
@@ -302,9 +297,8 @@ function countRuns(worker: Worker, limits: ScriptLimits, kill: Kill) {
     stopWatch = watchOver({ worker, used, most: cpuMs + graceMs, tooMuch: endOverused });
   };
   return {
-    /** The run in progress. */
     current: () => current,
-    /** Starts a sequence. @returns the number of its first run, and the outcomes. */
+    /** @returns the number of its first run, and the outcomes. */
     begin: ({ jobs, spentMs }: JobSequence) => {
       const { promise, resolve } = Promise.withResolvers<JobOutcome[]>();
       const first = last + 1;
@@ -314,7 +308,6 @@ function countRuns(worker: Worker, limits: ScriptLimits, kill: Kill) {
       next(first, spentMs);
       return { run: first, outcomes: promise };
     },
-    /** Ends the run in progress. */
     end: (
       outcome: Pick<JobOutcome, 'result' | 'failure'>,
       used: Omit<ScriptUsage, 'wallMs'>,
@@ -336,7 +329,7 @@ function countRuns(worker: Worker, limits: ScriptLimits, kill: Kill) {
   };
 }
 
-/** Begins a run. @param spentMs how much of its time it has used in another thread, milliseconds. */
+/** @param spentMs how much of its time it has used in another thread, milliseconds. */
 export const beginRun = (
   run: number,
   endLate: () => void,
@@ -370,11 +363,9 @@ export function endRun(
   return { ...outcome, printed, used: { wallMs: performance.now() - began, ...used } };
 }
 
-/** Returns the result or failure in a thread's message. */
 export const outcomeOf = ({ result, failure }: OutcomeMessage): Pick<JobOutcome, 'result' | 'failure'> =>
   failure === undefined ? { result: result ?? 'null' } : { failure };
 
-/** Returns what a run used, from a thread's message. */
 export const usageOf = ({ cpuMs, memoryBytes, outputBytes, requests }: OutcomeMessage) => ({
   cpuMs,
   memoryBytes,
@@ -416,13 +407,12 @@ export function openWorker({ wasmModule, limits, prepared, entered, spareThreads
     send,
     /** Ends the thread: {@link endWorker}. */
     terminate: (): Promise<void> => endWorker(worker, ending),
-    /** Calls the listener with each message of the thread. */
     receive: (listener: (message: FromThread) => void) => {
       worker.on('message', (messages: readonly FromThread[]) => {
         for (const message of messages) listener(message);
       });
     },
-    /** Returns the thread to the spare ones. @returns false where there are none. */
+    /** @returns false where there are none. */
     giveAway: (): boolean => {
       if (spareThreads !== undefined) putSpare(spareThreads, work, worker);
       return spareThreads !== undefined;

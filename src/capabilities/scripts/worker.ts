@@ -39,7 +39,6 @@ type MemoryHolder = Pick<Sandbox, 'heldBytes'>;
 
 interface SandboxMemoryCount {
   add(sandbox: MemoryHolder): void;
-  /** Counts a sandbox as discarded. */
   lose(sandbox: MemoryHolder): void;
   /** What the sandboxes in use hold, bytes. */
   bytes(): number;

@@ -3,7 +3,6 @@ import { spawn } from 'node:child_process';
 import type { KeyPlace } from './place.ts';
 
 /**
- * Makes the key place of a program.
  * @param command the program and its first arguments.
  * @param hidden names of variables that it does not get.
  */

@@ -13,7 +13,6 @@ import { verifySignature } from './local.ts';
 import type { KeyPlace, SignRequest } from './place.ts';
 import type { SigningSettings } from './settings.ts';
 
-/** A signing key that is kept outside. */
 export interface ExternalKey {
   kid: string;
   alg: SigningAlg;
@@ -111,7 +110,6 @@ function keyHolder(
 
 const UNAVAILABLE = 'Nothing can be signed at the moment. Try again later.';
 
-/** The form of a `kid`. */
 const KID = /^[\w.:/+=@-]{1,255}$/;
 
 /**
@@ -155,9 +153,8 @@ interface Service {
 const MAX_RESPONSE_BYTES = 256 * 1024;
 
 /**
- * Makes the key place of a signing service.
  * @returns functions that throw an Error when the service answers with a status other than 2xx, or with another
- * content.
+ *   content.
  */
 function signingService({ url, secret }: Service, { fetch }: Pick<Outbound, 'fetch'>): KeyPlace {
   const base = withoutEnd(url, '/');

@@ -8,14 +8,12 @@ import type { SigningKey } from '../../tenant/snapshot.ts';
 import type { KeyHolder } from './holder.ts';
 import { externalKeyRecord, makeSigningKey, type NewKey } from './make-key.ts';
 
-/** The keys of an algorithm. */
 export interface KeySet {
   current: SigningKey | undefined;
   next: SigningKey | undefined;
   previous: readonly SigningKey[];
 }
 
-/** The role of a key in its set. */
 export type KeyState = SigningKeyRecord['state'];
 
 /**
@@ -55,7 +53,6 @@ export async function keySupply(
   };
 }
 
-/** Reads the keys of an algorithm. */
 export async function keySet(store: Store, alg: SigningAlg): Promise<KeySet> {
   const keys = store.collection('signingKeys');
   const of = async (state: KeyState) =>

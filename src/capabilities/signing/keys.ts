@@ -169,7 +169,6 @@ function refuseDamaged(key: SigningKey): void {
   }
 }
 
-/** A key that signs from now on. */
 export interface RotatedKey {
   alg: SigningAlg;
   kid: string;

@@ -33,7 +33,7 @@ function optionsFor(alg: SignatureAlg, key: KeyObject) {
  */
 const outsideRequest = AsyncLocalStorage.snapshot();
 
-/** Signs. @param key private. */
+/** @param key private. */
 export function signLocally(alg: SignatureAlg, key: KeyObject, data: Uint8Array): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const done = (fault: Error | null, signature: Buffer) => {

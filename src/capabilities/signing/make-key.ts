@@ -15,9 +15,7 @@ import type { ExternalKey } from './holder.ts';
 /** Ten years. Relying parties check the key set, not this certificate, but some parse it. */
 const CERTIFICATE_DAYS = 3650;
 
-/**
- * The signature algorithm of a certificate, by kind of key. Certificates for SAML applications cannot use RSASSA-PSS.
- */
+/** Certificates for SAML applications cannot use RSASSA-PSS. */
 const CERTIFICATE_ALGORITHMS = {
   RSA: { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' },
   PSS: { name: 'RSA-PSS', hash: 'SHA-256', saltLength: 32 },

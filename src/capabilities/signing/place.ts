@@ -1,7 +1,6 @@
 // The interface of a place that keeps signing keys.
 import type { SignatureAlg } from './local.ts';
 
-/** A place that keeps signing keys. */
 export interface KeyPlace {
   /** Returns the public keys as JWKs with `kid` and `alg`, oldest first. `signal` ends the wait. */
   keys(signal: AbortSignal): Promise<readonly Record<string, unknown>[]>;

@@ -50,7 +50,6 @@ interface SigningDependencies {
 
 const TRIAL = Buffer.from('a trial');
 
-/** Makes the signing of a tenant. */
 export function createSigning(deps: SigningDependencies): Signing {
   const { config, holder } = deps;
   const sign = signer(deps);

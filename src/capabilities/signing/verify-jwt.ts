@@ -23,7 +23,6 @@ import {
  */
 export type JwtTypes = readonly (string | undefined)[];
 
-/** What a reader takes. */
 interface HeaderRules {
   algorithms: readonly string[];
   types: JwtTypes;

@@ -33,7 +33,7 @@ export interface ClientCertificates {
  */
 const CACHED_CERTIFICATES = 200;
 
-/** Makes the client certificates of a server. @param clock the wall clock. */
+/** @param clock the wall clock. */
 export function clientCertificates(clock: Clock): ClientCertificates {
   const readCached = cachedReader(CACHED_CERTIFICATES);
   const forwarded = new WeakMap<IncomingMessage, ForwardedCertificate>();

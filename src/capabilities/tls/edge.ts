@@ -18,7 +18,6 @@ const MIN_LENGTH = Math.min(...[...EDGE_HEADERS].map(({ length }) => length));
 const INITIALS = new Set([...EDGE_HEADERS].map((name) => name.charAt(0)));
 
 interface EdgeDependencies {
-  /** Returns the verified custom domains. */
   customDomains(): Promise<readonly CustomDomain[]>;
   certificates: Pick<ClientCertificates, 'setForwarded'>;
   /** Reports whether a request came directly from a trusted proxy; true for every address where there is no proxy. */
@@ -145,9 +144,7 @@ function removeHeaders(request: IncomingMessage): EdgeHeaders | undefined {
   return values.size === 0 ? undefined : { values, isAmbiguous };
 }
 
-/**
- * Returns the domains whose edge has the key. All keys are compared, so that the duration does not reveal a near match.
- */
+/** All keys are compared, so that the duration does not reveal a near match. */
 function domainsOf(domains: readonly CustomDomain[], key: string, host: string): CustomDomain[] {
   const hash = apiKeyHash(key);
   // A request for a custom domain comes from the edge of that domain. An edge may also request the server's own name.

@@ -22,7 +22,6 @@ interface TlsOptions {
 
 interface ServerSettings extends Pick<TlsSettings, 'tls' | 'mtls'> {
   dataDir: string;
-  /** The public origin. */
   baseUrl: string;
   /** The address to listen on. */
   host: string;

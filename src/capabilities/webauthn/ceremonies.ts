@@ -14,7 +14,6 @@ type UserVerification = 'required' | 'preferred' | 'discouraged';
 /** A credential, as the options for browsers name it. */
 type NamedCredential = Frozen<Pick<WebAuthnCredential, 'credential_id' | 'transports'>>;
 
-/** What a new credential is for. */
 export interface Registration {
   /** 32 random bytes, base64url. */
   challenge: string;
@@ -174,7 +173,6 @@ export async function verifyRegistration(
   };
 }
 
-/** What an assertion says of its credential. */
 interface AssertionResult {
   /**
    * The signature counter, to be stored if it is higher than the stored one. Of several assertions with one count,
@@ -186,10 +184,7 @@ interface AssertionResult {
   isUserVerified: boolean;
 }
 
-/**
- * Verifies an assertion (§7.2) with the credential that it names.
- * @returns undefined when it is invalid.
- */
+/** Verifies an assertion (§7.2) with the credential that it names. @returns undefined when it is invalid. */
 export async function verifyAssertion(
   party: RelyingParty,
   browserAnswer: AssertionAnswer,

@@ -14,7 +14,6 @@ export interface RelyingParty {
 }
 
 interface PartyDependencies {
-  /** The public origin. */
   baseUrl: string;
   config: Pick<Config, 'settings'>;
 }

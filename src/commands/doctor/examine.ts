@@ -170,7 +170,6 @@ async function checkStore(
   }
 }
 
-/** Returns the findings about the content of the store. */
 export function inspectionFindings(
   { signingKeys, newestEvent, clockAhead, suspendedStreams }: Inspection,
   clock: Clock,
@@ -225,7 +224,6 @@ async function checkExternalHosts(
   return [...hostFindings, ...clockFindings(skews)];
 }
 
-/** Returns one address of each origin. */
 function distinctHosts(addresses: readonly Address[]): Address[] {
   const byOrigin = new Map<string, Address>();
   for (const one of addresses) {

@@ -14,13 +14,11 @@ export interface Finding {
   text: string;
 }
 
-/** Returns functions that make findings of a check. */
 export function findings(check: string): Record<Verdict, (text: string) => Finding> {
   const withVerdict = (verdict: Verdict) => (text: string) => ({ check, verdict, text });
   return { ok: withVerdict('ok'), warning: withVerdict('warning'), fault: withVerdict('fault') };
 }
 
-/** Returns the message of a thrown value. */
 export const messageOf = (thrown: unknown): string =>
   thrown instanceof Error ? thrown.message : String(thrown);
 
@@ -32,10 +30,7 @@ export const DAY_MS = 86_400_000;
  */
 const MAX_SKEW_MS = { warning: 5_000, fault: 60_000 };
 
-/**
- * Returns the finding about this machine's clock.
- * @param ahead how far it is ahead of the clock of `whom`, milliseconds.
- */
+/** @param ahead how far it is ahead of the clock of `whom`, milliseconds. */
 export function clockFinding(ahead: number, reference: string): Finding {
   const clocks = findings('clock');
   // Dates in HTTP are whole seconds.

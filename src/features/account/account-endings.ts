@@ -99,7 +99,7 @@ export function accountEndings({
      */
     endLinked: (userId: string) => removeRecords(userId, { requestsStay: true }),
     /**
-     * Removes a user and every record that belongs to them. The tenant's log keeps their events.
+     * The tenant's log keeps their events.
      * @param by the user as they were judged, if they remove themselves.
      */
     removeUser: async (userId: string, by?: User): Promise<void> => {
@@ -111,7 +111,6 @@ export function accountEndings({
   };
 }
 
-/** Unlinks all linked identities of a user: each becomes a user of its own. */
 async function detachLinked(
   { store, users }: Pick<AccountEndingsDependencies, 'store' | 'users'>,
   userId: string,

@@ -15,7 +15,6 @@ import type { FactorDependencies } from '../factors/factor.ts';
 import { activeAuthenticators } from '../factors/policy.ts';
 import { stepUp } from './errors.ts';
 
-/** The login that a user acts by. */
 interface ActingLogin extends Pick<Login, 'amr' | 'presence' | 'credentialVersion'> {
   /**
    * The id of its session, or of its grant without one. Changes of factors with this id do not end the login

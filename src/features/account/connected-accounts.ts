@@ -27,14 +27,12 @@ export interface ConnectedDependencies extends MethodDependencies, AccountConnec
 /** How many connected accounts a user may have. */
 const MAX_ACCOUNTS = 100;
 
-/** A connection that was begun. */
 interface StartedConnection {
   authSession: string;
   ticket: string;
 }
 
 /**
- * Begins to connect an account.
  * @throws AuthError 401 as {@link requireLoginFor}; 400 when the connection does not connect accounts for this
  *   application, the redirect URI is not one of its callbacks, a public application sends no PKCE challenge, or the
  *   user has too many connected accounts.
@@ -84,7 +82,7 @@ export async function startConnection(
 }
 
 /**
- * Stores the account that was connected. Of several concurrent calls one succeeds.
+ * Of several concurrent calls one succeeds.
  * @throws AuthError 401 as {@link requireLoginFor}; 400 as {@link completeConnecting}, and when the connection no
  *   longer connects accounts.
  */
@@ -114,7 +112,7 @@ export async function completeConnection(
   return account;
 }
 
-/** Lists a user's connected accounts, or those of one connection. @throws AuthError 401 as {@link requireFactor}. */
+/** @throws AuthError 401 as {@link requireFactor}. */
 export async function listConnected(
   deps: ConnectedDependencies,
   actor: Actor,
@@ -125,10 +123,7 @@ export async function listConnected(
   return all.filter((one) => connection === undefined || one.connection === connection);
 }
 
-/**
- * Removes a connected account and its tokens.
- * @throws AuthError 401 as {@link requireLoginFor}; 404 if the user has none with that id.
- */
+/** @throws AuthError 401 as {@link requireLoginFor}; 404 if the user has none with that id. */
 export async function removeConnected(deps: ConnectedDependencies, actor: Actor, id: string): Promise<void> {
   await requireLoginFor(deps, actor, 'connected_account');
   const found = (await connectedAccountsOf(deps, actor.user.id)).find((one) => one.id === id);

@@ -18,20 +18,15 @@ interface LoginRequirements {
   acr_values?: string;
 }
 
-/**
- * Returns the error for an insufficient login.
- * @param requirements the parameters that the application sends to `/authorize`.
- */
+/** @param requirements the parameters that the application sends to `/authorize`. */
 export function stepUp(requirements: LoginRequirements, description: string): AuthError {
   return new AuthError(401, STEP_UP, description, { extra: { ...requirements } });
 }
 
-/** Returns the error for one member of the body. */
 export function invalidField(field: string, detail: string): AuthError {
   return invalidBody([{ detail, field, pointer: `/${field}`, source: 'body' }]);
 }
 
-/** Returns the error for one parameter of the query. */
 export function invalidQuery(field: string, detail: string): AuthError {
   return new AuthError(400, 'invalid_request', 'The query is not valid.', {
     extra: { validation_errors: [{ detail, field, source: 'query' }] },

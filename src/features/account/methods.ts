@@ -104,7 +104,6 @@ export async function passwordsOf({ users }: MethodDependencies, user: User): Pr
   return identities.filter((_, index) => has[index]);
 }
 
-/** Returns a user's passkeys. */
 export function passkeysOf(
   { store }: Pick<MethodDependencies, 'store'>,
   userId: string,
@@ -112,17 +111,13 @@ export function passkeysOf(
   return store.collection('passkeys').findBy('user', userId);
 }
 
-/**
- * Returns one authentication method.
- * @throws AuthError 404 if the user has none with that id; 401 as {@link listMethods}.
- */
+/** @throws AuthError 404 if the user has none with that id; 401 as {@link listMethods}. */
 export async function getMethod(deps: MethodDependencies, actor: Actor, id: string): Promise<MethodView> {
   await requireFactor(deps, actor);
   return (await methodOf(deps, actor, id)).view;
 }
 
 /**
- * Renames an authentication method.
  * @throws AuthError 404 if the user has none with that id; 400 for a password, which has no name; 401 as {@link
  *   requireLoginFor}.
  */
@@ -251,7 +246,6 @@ export function beginMethod(
   return beginFactor(deps, actor, type, address);
 }
 
-/** The proof that the user can use the new method. */
 interface MethodProof {
   id: string;
   authSession: string;
@@ -259,7 +253,6 @@ interface MethodProof {
   code?: string | undefined;
   /** The result of `navigator.credentials.create` in the format of `toJSON`, as JSON. */
   response?: string | undefined;
-  /** The new password. */
   password?: string | undefined;
 }
 
@@ -324,7 +317,6 @@ async function beginPasskey(
   };
 }
 
-/** Returns whether an identity is the one that was asked for. */
 function isIdentity(
   { connection, provider, upstream_id: id }: Pick<Identity, 'connection' | 'provider' | 'upstream_id'>,
   { connection: selectedConnection, identity_user_id: selectedId }: IdentitySelection,
@@ -616,7 +608,7 @@ async function enrollmentOf(
   return isTheirs ? enrollment : undefined;
 }
 
-/** Confirms an authenticator by its first use. @returns its id. */
+/** @returns its id. */
 async function confirmByUse(
   deps: MethodDependencies,
   actor: Actor,

@@ -13,7 +13,6 @@ import { authenticatorName } from './aaguids.ts';
 export const PASSKEY_PREFIX = 'passkey|';
 export const PASSWORD_PREFIX = 'password|';
 
-/** An authentication method as it is answered. */
 export const methodAnswer = z.looseObject({
   id: z.string(),
   type: z.enum(METHOD_TYPES),
@@ -69,7 +68,6 @@ export function passkeyView(one: Frozen<PasskeyRecord>): MethodView {
   };
 }
 
-/** Returns the view of the password of an identity. */
 export function passwordView(user: User, { id, upstream_id, provider }: Identity): MethodView {
   return {
     id: passwordId(id),
@@ -81,5 +79,5 @@ export function passwordView(user: User, { id, upstream_id, provider }: Identity
   };
 }
 
-/** Returns the id of a password as an authentication method. @param identityId the id of its identity. */
+/** @param identityId the id of its identity. */
 export const passwordId = (identityId: string) => `${PASSWORD_PREFIX}${identityId}`;

@@ -14,7 +14,6 @@ interface LogoutDependencies extends UpstreamDependencies {
   log: Logger;
 }
 
-/** The session that is being ended here. */
 interface EndingSession {
   userId: string;
   /** The name of the connection that the user logged in with, if known. */
@@ -24,7 +23,6 @@ interface EndingSession {
 }
 
 /**
- * Returns the URL at which the user of a session logs out of the identity provider.
  * @param returnAddress where the provider is to send the browser afterwards.
  * @returns undefined when the connection has no logout at its provider, or the URL cannot be determined.
  */

@@ -46,7 +46,6 @@ const FIELDS: Readonly<Record<string, NameField>> = {
   },
 };
 
-/** Returns the field that accepts identifiers of the given kinds. */
 export function nameField(kinds: readonly AddressKind[]): NameField {
   const key = ADDRESS_KINDS.filter((kind) => kinds.includes(kind)).join(' ');
   return FIELDS[key] ?? EMAIL;

@@ -37,13 +37,12 @@ export interface ProviderChecks {
   check(connection: CheckedConnection): void;
   /** Like {@link check}, for every connection that at least one application may use. */
   checkAll(): Promise<void>;
-  /** Checks the provider of one connection now. @returns why nobody can log in with it; undefined when no fault was found. */
+  /** @returns why nobody can log in with it; undefined when no fault was found. */
   faultOf(connection: Connection): Promise<ProviderFault | undefined>;
   /** Returns whether the connection is that of a directory whose users are identified by a name; false if it cannot be asked. */
   usesNames(connection: Connection): Promise<boolean>;
 }
 
-/** Why nobody can log in with a connection. */
 export interface ProviderFault {
   /** In English. */
   message: string;
@@ -51,10 +50,8 @@ export interface ProviderFault {
   failure?: OutboundFailure;
 }
 
-/** Number of providers that are checked at the same time. */
 const CONCURRENT_CHECKS = 4;
 
-/** Creates the checks of a tenant's providers. */
 export function providerChecks({
   config,
   fetch,

@@ -40,13 +40,11 @@ export interface ConnectionScript {
   secrets: readonly string[];
 }
 
-/** What these strategies depend on. */
 export interface UpstreamDependencies {
-  /** The public origin of this server. */
   baseUrl: string;
   /** Sends requests to addresses that a configuration names, within the rules for outbound requests. */
   fetch: Outbound['fetch'];
-  /** Runs a script. @returns the result that it passed to its callback. @throws AuthError by {@link upstreamFault}. */
+  /** @returns the result that it passed to its callback. @throws AuthError by {@link upstreamFault}. */
   runScript(script: ConnectionScript): Promise<unknown>;
   config: Config;
   store: Store;
@@ -61,14 +59,12 @@ export interface UpstreamDependencies {
   random: Random;
   /** Elapsed time. */
   clock: Clock;
-  /** The time of day. */
   wallClock: Clock;
 }
 
 /** A login that begins at a provider. */
 export interface UpstreamRequest {
   connection: Connection;
-  /** The redirect URI at this server. */
   redirectUri: string;
   /** Sent to the provider and returned with its answer; accepted once. */
   state: string;
@@ -125,7 +121,6 @@ export interface UpstreamIdentity {
   sessionEndsAt?: number;
 }
 
-/** The logout of a session at its identity provider. */
 export interface UpstreamLogout {
   connection: Connection;
   /** What the provider gave at the user's last login; `logout` and `id_token` are those of the session's own login, if known. */
@@ -137,7 +132,6 @@ export interface UpstreamLogout {
   state: string;
 }
 
-/** The renewal of an expired access token of a provider. */
 export interface UpstreamRefresh {
   connection: Connection;
   refreshToken: string;
@@ -288,7 +282,6 @@ const RESERVED = new Set([
 /** Standard parameters of the application's request that are forwarded, because they mean the same at the provider. */
 const FORWARDED = ['login_hint', 'prompt'] as const;
 
-/** The options of a connection that set additional parameters. */
 interface FurtherOptions {
   /** Fixed values, by parameter name. */
   authParams?: Readonly<Record<string, string>>;

@@ -20,7 +20,6 @@ interface RefreshDependencies extends UpstreamDependencies {
 /** Renews the expired access tokens of a user's identities; one that cannot be renewed is left unchanged. */
 type RenewProviderTokens = (userId: string) => Promise<void>;
 
-/** Returns the function that renews the access tokens of a user's identities. */
 export function renewProviderTokens(deps: RefreshDependencies): RenewProviderTokens {
   // A provider that rotates refresh tokens treats a second use of one as theft, so each is used once: in this process by
   // this map, across processes by a lease.

@@ -137,7 +137,6 @@ function isRealm({ realms }: Connection, name: string | undefined): boolean {
   return name !== undefined && realms?.includes(name) === true;
 }
 
-/** Whether an application has a connection of that name or realm, of any strategy. */
 export async function hasRealm(config: Config, clientId: string, realm: string): Promise<boolean> {
   const found = await resolveConnection(config, { clientId, realm }, anyStrategy);
   return 'strategy' in found || (found.connection !== undefined && !found.faults.includes('disabled'));
@@ -212,7 +211,6 @@ export async function connectionFault(
 // Home realm discovery: finds the connection of an e-mail address by the address's domain alone. No account is looked up, so
 // the answer does not reveal whether one exists.
 
-/** A connection whose strategy is built in, with that strategy. */
 export interface UsableConnection {
   connection: Connection;
   strategy: Strategy;
@@ -301,10 +299,7 @@ export interface LoginChoice {
   initial?: string;
 }
 
-/**
- * Returns the choices of a login page: the application's connections that have pages of their own or are at an external
- * provider. Empty if the request names a connection.
- */
+/** Empty if the request names a connection. */
 export async function loginChoices(config: Config, page: RequestPage): Promise<LoginChoice[]> {
   const { waiting, client, organization } = page;
   if (waiting.params.connection !== undefined) return [];
@@ -438,7 +433,6 @@ export async function mayUsePassword(
 }
 
 /**
- * Returns the connection that a request's user logs in with.
  * @param identifier the e-mail address or name of the user, if known; its domain may select the connection.
  * @returns undefined when the application has no connection that can be used.
  */

@@ -31,7 +31,6 @@ export interface ProofDependencies {
   wallClock: Clock;
 }
 
-/** The credentials that are presented for a user of a connection. */
 export interface Proof<Credentials> {
   clientId: string;
   connection: Connection;
@@ -89,7 +88,6 @@ interface StepTraits extends StrategyTraits {
   step(connection: { name: string }): string;
   /** The message key of the link to these pages. */
   text: string;
-  /** The icon of that link. */
   icon: string;
 }
 
@@ -113,7 +111,6 @@ export type StepStrategy<Credentials = never> = StepTraits & Provable<Credential
 type ProvingStrategy = FormStrategy | StepStrategy;
 export type Strategy = ProvingStrategy | RedirectStrategy;
 
-/** The account that an identifier reaches. */
 export interface ReachedAccount {
   userId: string | undefined;
   /** As {@link Attempt.accounts}. Empty only if every account has one identifier, of which one text is accepted. */
@@ -125,7 +122,6 @@ export function accountOfUser(userId: string | undefined): ReachedAccount {
   return { userId, accounts: userId === undefined ? [] : [userId] };
 }
 
-/** One verification of credentials. */
 interface Verification<Credentials, Read> {
   proof: Proof<Credentials>;
   /** What {@link Verifier.read} has read. */
@@ -147,10 +143,8 @@ interface Verification<Credentials, Read> {
   reached(accounts: readonly string[]): Promise<boolean>;
 }
 
-/** The user whose credentials were right, and the version of those credentials. */
 export type ProvedUser = Pick<Login, 'userId' | 'credentialVersion'>;
 
-/** How a strategy verifies credentials. */
 interface Verifier<Credentials, Found extends ReachedAccount, Read, Right> {
   /** What an attacker would guess: attempts are counted by it. */
   proofKind: Attempt['proof'];
@@ -160,7 +154,7 @@ interface Verifier<Credentials, Found extends ReachedAccount, Read, Right> {
   find(deps: ProofDependencies, proof: Proof<Credentials>): Promise<Found>;
   /** Reads what `verify` needs, while the attempt is being counted and before the credentials are looked at. */
   read(deps: ProofDependencies, proof: Proof<Credentials>, found: Found): Promise<Read>;
-  /** Verifies the credentials. @returns undefined for wrong ones. */
+  /** @returns undefined for wrong ones. */
   verify(deps: ProofDependencies, verification: Verification<Credentials, Read>): Promise<Right | undefined>;
   /** Returns the user whose credentials were right; undefined if there is no such user. */
   userOf(
@@ -169,9 +163,7 @@ interface Verifier<Credentials, Found extends ReachedAccount, Read, Right> {
     read: Read,
     right: Right,
   ): Promise<ProvedUser | undefined>;
-  /** Returns the log event for wrong credentials. */
   failure(read: Read): { type: EventType; user_id?: string };
-  /** Returns the error for wrong credentials. */
   wrong(): AuthError;
 }
 
@@ -210,7 +202,6 @@ export function strategy<
 }
 
 /**
- * Verifies credentials.
  * @param isLogin whether they are for a login: right ones are used up. Only then is the user returned.
  * @throws AuthError for wrong ones.
  */

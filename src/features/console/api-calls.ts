@@ -16,12 +16,10 @@ import { type ConsoleSession, type ConsoleSessionDependencies, consoleSession } 
 import { mayMakeCall, visibleTo } from './support.ts';
 
 export interface ApiCallDependencies extends ConsoleSessionDependencies {
-  /** What the calls of the Management API depend on. */
   management: ManagementDependencies & AnswerDependencies;
   views: Views;
 }
 
-/** The parameters and body of a call. */
 interface CallInput {
   params?: Readonly<Record<string, string>>;
   /** Strings, as in a URL. */
@@ -101,7 +99,7 @@ export async function callApiIfFound(...args: Parameters<typeof callApi>): Promi
   }
 }
 
-/** Returns the declaration of a call. @throws Error when there is none. */
+/** @throws Error when there is none. */
 export function callOf(name: string): Call<ManagementDependencies> {
   const found = MANAGEMENT_CALLS.find(({ method, path }) => `${method} ${path}` === name);
   if (found === undefined) throw new Error(`there is no call ${name}`);

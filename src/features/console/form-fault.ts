@@ -2,7 +2,6 @@
 import { AuthError } from '../../http/errors.ts';
 import { ValidationError } from '../management/errors.ts';
 
-/** A refusal as a form shows it. */
 export interface FormFault {
   status: number;
   /** The message of the API. */

@@ -33,7 +33,6 @@ export function parseObject(text: string): { value: Record<string, unknown> } | 
   }
 }
 
-/** Formats an object for reading and editing. */
 export const formatObject = (value: unknown): string => JSON.stringify(value ?? {}, null, 2);
 
 /** Returns a stamp of an object, from which a form detects that the object has changed since the form was opened. */

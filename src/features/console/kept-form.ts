@@ -18,13 +18,11 @@ export const AGAIN = `${CONSOLE}/again`;
 /** Name of the field by which that page asks to send the kept form in place of its own fields. */
 export const AGAIN_FIELD = '_again';
 
-/** A kept form. */
 export interface KeptForm {
   /** The address that it was sent to: path and query. */
   path: string;
   /** Path of the console page that the form was sent from. */
   from: string;
-  /** The section of the navigation that the form belongs to. */
   section: string;
   /** All fields except the session's token. */
   body: Readonly<Record<string, unknown>>;

@@ -36,7 +36,6 @@ interface NewLogin {
 /** The maximum length of an address to return to, characters. */
 const MAX_ADDRESS_LENGTH = 2_000;
 
-/** Redirects the browser to the login. */
 export async function goToLogin(
   deps: ConsoleLoginDependencies,
   ctx: Context,

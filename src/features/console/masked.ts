@@ -23,7 +23,6 @@ const UNMASKED_NAMES: ReadonlySet<string> = new Set([
   'id_token_signed_response_alg',
 ]);
 
-/** Reports whether the value of a member with this name is masked. */
 export const isMasked = (name: string): boolean =>
   (isNamedSecret(name) || MASKED_NAMES.test(name)) && !UNMASKED_NAMES.has(name);
 

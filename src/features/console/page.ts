@@ -23,7 +23,6 @@ export type { ConsoleSession } from './session.ts';
 
 export interface ConsolePageDependencies extends ConsoleLoginDependencies, RenderDependencies {}
 
-/** The requirements of a route. */
 interface Rules {
   /** The scopes that the role must have, all of them. */
   scopes: readonly string[];
@@ -41,7 +40,6 @@ interface FormRules extends Rules {
   bodies?: BodyRules;
 }
 
-/** The bodies of a form with a script or other long texts. */
 export const LONG_TEXTS: BodyRules = { maxBytes: 400 * 1024 };
 
 const ROUTE = { ...PAGE, limit: consoleLimits.console } as const;

@@ -9,10 +9,8 @@ import type { ConsoleSession } from './session.ts';
 
 export interface RenderDependencies {
   baseUrl: string;
-  /** The public URL of the console. */
   consoleUrl: string;
   views: Views;
-  /** The paths of the console's pages. */
   paths: ReadonlySet<string>;
 }
 
@@ -38,7 +36,6 @@ export interface FaultyField {
 /** A message key after `t:`, or a text that is shown as it is. */
 export type DisplayText = `t:${string}` | { text: string };
 
-/** Answers with a page of the console. */
 export async function renderConsole(
   { views, paths, baseUrl, consoleUrl }: RenderDependencies,
   ctx: Context,

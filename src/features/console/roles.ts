@@ -42,7 +42,7 @@ const SUPPORT_SCOPES: ReadonlySet<string> = new Set([
   'read:client_summary',
 ]);
 
-/** Returns the scopes of a role. @param all the scopes of the Management API. */
+/** @param all the scopes of the Management API. */
 export function scopesOf(role: AdministratorRole, all: readonly string[]): ReadonlySet<string> {
   switch (role) {
     case 'owner':

@@ -13,10 +13,7 @@ function zodWording(tag: string): z.core.$ZodErrorMap | undefined {
   return language === FALLBACK || name === undefined ? undefined : WORDINGS[name]?.().localeError;
 }
 
-/**
- * Returns the function that words a fault in a language. Messages that a schema defines itself stay English.
- * @param language the tag of a locale.
- */
+/** Messages that a schema defines itself stay English. @param language the tag of a locale. */
 export function wordingIn(language: string): (issue: z.core.$ZodIssue) => string {
   const localeError = zodWording(language);
   if (localeError === undefined) return issueMessage;

@@ -25,14 +25,12 @@ export interface ConsoleSessionDependencies extends FactorDependencies {
   scopes: readonly string[];
 }
 
-/** A session of an administrator at the console. */
 export interface ConsoleSession {
   /** The section of the navigation that the request is for. */
   section: string;
   administrator: { userId: string; name: string; email: string; role: AdministratorRole };
   /** Reports whether the role has a scope of the Management API, or one of the console's own. */
   can(scope: string): boolean;
-  /** All scopes of the role. */
   scopes: ReadonlySet<string>;
   /**
    * Whether the login is recent. Dangerous actions require that, so that someone who finds an open browser cannot do
@@ -45,7 +43,6 @@ export interface ConsoleSession {
   form: string | undefined;
 }
 
-/** Purpose of the sessions' tickets. */
 const CONSOLE_SESSION = 'console_session';
 /** Lifetime of a session, seconds. */
 const SESSION_SECONDS = 8 * 3600;
@@ -57,7 +54,6 @@ const RECOGNIZED_SECONDS = 16 * 3600;
 // `lax`, because administrators follow links in mails and chats.
 const COOKIE = browserCookie('__Host-gatehouse_console', { sameSite: 'lax' });
 
-/** What is stored of a login. */
 interface StoredLogin {
   login: Login;
   /** The fingerprint of the administrator's second factors at the login. */
@@ -84,7 +80,6 @@ export async function openConsoleSession(
   COOKIE.set(ctx, secret);
 }
 
-/** Ends the session of the browser. */
 export async function endConsoleSession(
   { challenges }: Pick<ConsoleSessionDependencies, 'challenges'>,
   ctx: Context,
@@ -96,9 +91,8 @@ export async function endConsoleSession(
 }
 
 /**
- * Returns the open session of a request.
  * @returns undefined when there is none, when it has ended, or when the user is no longer an administrator or has
- * changed the password or the second factors since.
+ *   changed the password or the second factors since.
  */
 export async function consoleSession(
   deps: ConsoleSessionDependencies,
@@ -200,7 +194,6 @@ function tokenOf(secret: string): string {
 }
 
 /**
- * Verifies that a request comes from a page of the console.
  * @param sentToken the token in the request.
  * @throws AuthError 403 `invalid_request` with the reason `form_expired`.
  */

@@ -5,7 +5,6 @@ import { clientSchema, TRY_LOGIN } from '../../records/clients.ts';
 import type { Client } from '../../records/collections.ts';
 import type { BuiltInNeeds, BuiltIns } from '../../tenant/config.ts';
 
-/** Path of its callback. */
 export const TRY_LOGIN_CALLBACK = '/dev/callback';
 
 export function tryLoginBuiltIns({ baseUrl, isForThisMachine }: BuiltInNeeds): BuiltIns | undefined {

@@ -66,7 +66,7 @@ export interface Authenticators {
     added: readonly NewAuthenticator[],
     options?: AddOptions,
   ): Promise<Authenticator[]>;
-  /** Changes an authenticator atomically. @returns the new record; undefined when there is none with that id. */
+  /** @returns the new record; undefined when there is none with that id. */
   update(id: string, change: (current: Authenticator) => Authenticator): Promise<Authenticator | undefined>;
   /**
    * Makes an authenticator active, and removes the user's other unconfirmed ones.
@@ -81,9 +81,8 @@ export interface Authenticators {
    * @returns false when there was none with that id.
    */
   remove(id: string, by?: string, also?: readonly Write[]): Promise<boolean>;
-  /** Removes an authenticator that is not confirmed. @returns false when it is confirmed or absent. */
+  /** @returns false when it is confirmed or absent. */
   removeUnconfirmed(id: string): Promise<boolean>;
-  /** Removes all unconfirmed authenticators of a user. */
   removeAllUnconfirmedOf(userId: string): Promise<void>;
   removeAllOf(userId: string): Promise<void>;
 }
@@ -95,7 +94,6 @@ interface AuthenticatorsDependencies {
   random: Random;
 }
 
-/** Returns the authenticators of the store. */
 export function createAuthenticators(deps: AuthenticatorsDependencies): Authenticators {
   const { store, clock, factorChanges } = deps;
   const records = store.collection('authenticators');
@@ -241,7 +239,6 @@ export interface FactorChanges {
   apply<T>(userId: string, by: string | undefined, change: () => Promise<T>): Promise<T>;
 }
 
-/** Returns the changes of factors of a store. */
 export function createFactorChanges(deps: { store: Store; clock: Clock; random: Random }): FactorChanges {
   const { store, clock, random } = deps;
   const records = store.collection('factorChanges');

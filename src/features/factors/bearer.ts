@@ -20,7 +20,6 @@ export interface BearerDependencies extends FactorDependencies {
   readApiToken: ApiTokenReader;
 }
 
-/** A verified bearer token. */
 interface Bearer {
   user: User;
   clientId: string;
@@ -32,7 +31,6 @@ interface Bearer {
 }
 
 /**
- * Verifies the bearer token of a request.
  * @param scope the scope that an access token for the MFA API must have.
  * @throws AuthError 401 when the token is missing, wrong or expired, or of a login that is not enough for a change; 403
  *   `insufficient_scope`.
@@ -96,7 +94,7 @@ export async function requirePermission(
   return permission;
 }
 
-/** Returns a user who may log in. @throws AuthError 401 when the user does not exist or is blocked. */
+/** @throws AuthError 401 when the user does not exist or is blocked. */
 export async function userOf({ users }: BearerDependencies, userId: string): Promise<User> {
   const user = await users.get(userId);
   if (user === undefined || user.blocked === true) throw malformed();

@@ -29,14 +29,10 @@ export interface KnownBrowsers {
   recordBrowser(ctx: Context, user: KnownUser, options: { remember: boolean }): Promise<void>;
   /** Records that the user has given a second factor from this address. */
   recordAddress(ip: string, user: KnownUser): Promise<void>;
-  /** Forgets all browsers and addresses of a user. */
   forgetAllOf(userId: string): Promise<void>;
 }
 
-/**
- * Returns the known browsers of a store. The cookie is worthless without its record, so each browser can be
- * revoked.
- */
+/** The cookie is worthless without its record, so each browser can be revoked. */
 export function createKnownBrowsers(deps: { store: Store; clock: Clock; random: Random }): KnownBrowsers {
   const { store, clock, random } = deps;
   const browsers = store.collection('browsers');

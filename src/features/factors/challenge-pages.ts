@@ -12,7 +12,6 @@ export interface ChallengePagesDependencies extends FactorPagesDependencies {
   actionRedirects: Pick<ActionRedirects, 'finishWithFactor'>;
 }
 
-/** Path of the pages. */
 export const CHALLENGE = '/u/mfa-challenge';
 
 const PURPOSE = 'mfa_challenge';
@@ -22,7 +21,6 @@ const TTL = 3600;
 /** The cookie that holds the secret of the ticket. */
 const TICKET_COOKIE = browserCookie('__Host-gatehouse_mfa', { sameSite: 'lax', ttlSeconds: TTL });
 
-/** What is stored with the ticket. */
 interface ChallengeTicketData extends Pick<FactorChallenge, 'factors' | 'back'> {
   clientId: string;
   credentialVersion: number;

@@ -30,7 +30,6 @@ export interface Claimant {
   languages?: Languages | undefined;
 }
 
-/** A claimant who requests an enrolment or a challenge. */
 export interface FactorRequest extends Claimant {
   languages: Languages;
 }

@@ -24,8 +24,7 @@ export interface Elevation {
   /** Returns the claims that {@link permissionOf} needs, for an access token for an API that changes factors. */
   claimsOf(login: TokenLogin): Promise<Record<string, unknown>>;
   /**
-   * Returns what a token may do now. A token that proves no second factor is only good while its user has none,
-   * which the caller has to check.
+   * A token that proves no second factor is only good while its user has none, which the caller has to check.
    * @returns undefined when the token has ended.
    */
   permissionOf(token: ApiToken): Promise<FactorPermission | undefined>;

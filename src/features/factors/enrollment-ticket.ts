@@ -8,7 +8,6 @@ import { activeAuthenticators, enrollable } from './policy.ts';
 
 const PURPOSE = 'mfa_enrollment';
 
-/** Path of the pages. */
 export const ENROLLMENT = '/u/mfa-enrollment';
 
 // docs/decisions/second-factors.md#an-enrolment-ticket-is-valid-for-five-days-and-for-one-enrolment
@@ -28,7 +27,6 @@ interface EnrollmentTicketRequest {
   locale?: string | undefined;
 }
 
-/** Why no ticket is issued. */
 type EnrollmentRefusal = 'no-factor' | 'enrolled';
 
 /** Issues a ticket, and mails its link if `mailTo` is set. @returns its link, or why there is none. */
@@ -62,7 +60,7 @@ export async function issueEnrollment(
   return { url };
 }
 
-/** Opens the page of a valid link. @throws AuthError 400 when the link is used, expired or unknown. */
+/** @throws AuthError 400 when the link is used, expired or unknown. */
 export async function openEnrollmentPage(deps: FactorPagesDependencies, ctx: Context): Promise<FactorPage> {
   const ticket = typeof ctx.query.ticket === 'string' ? ctx.query.ticket : '';
   const verifiedChallenge = await deps.challenges.peekTicket<TicketData>(PURPOSE, ticket);
@@ -115,7 +113,6 @@ function enrollmentPages(deps: FactorPagesDependencies, ctx: Context) {
   };
 }
 
-/** Shows that the enrolment is complete. */
 export function showEnrolled({ views }: Pick<FactorPagesDependencies, 'views'>, ctx: Context): Promise<void> {
   return views.page(ctx, 'account/done', { done: 'mfa.enrolled' }, {});
 }

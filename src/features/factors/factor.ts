@@ -51,7 +51,6 @@ export interface FactorDependencies {
 
 export interface FactorPagesDependencies extends HostedDependencies, FactorDependencies {}
 
-/** An authenticator that was just begun. */
 export interface StartedEnrollment {
   authenticator: Authenticator;
   /** The secret of an authenticator app, shown once. */
@@ -65,7 +64,6 @@ export interface StartedEnrollment {
   recoveryCode?: string;
 }
 
-/** A challenge that was just started. */
 export interface Challenge {
   oobCode?: string;
   /** Whether a code has to be typed with `oobCode`. */
@@ -77,11 +75,10 @@ export interface Challenge {
 /** The result of a verification. `recoveryCode`: a new one, to be shown once. */
 export type Verification = { ok: true; recoveryCode?: string } | { ok: false; outcome: Outcome };
 
-/** How an authenticator of a factor is enrolled. */
 interface Enrollment {
   /** The values of `authenticator_types` that ask for it. */
   requestedAs: readonly string[];
-  /** For a factor with an address: returns the address to enrol. @throws AuthError 400 */
+  /** @throws AuthError 400 */
   addressOf?(fields: Fields, user: User): string;
   /** Begins the enrolment. @throws AuthError 400, 429 or 503 when it cannot begin. */
   start(deps: FactorDependencies, request: FactorRequest, address: string): Promise<StartedEnrollment>;
@@ -106,11 +103,7 @@ export interface MfaGrant {
   /** The parameters besides `mfa_token`. */
   parameters: z.ZodObject;
   events: { success: EventType; failure: EventType };
-  /**
-   * Verifies the parameters.
-   * @returns the success, or the error to answer with.
-   * @throws AuthError 400 for a missing parameter, 429
-   */
+  /** @returns the success, or the error to answer with. @throws AuthError 400 for a missing parameter, 429 */
   verify(
     deps: FactorDependencies,
     claimant: Claimant,
@@ -144,10 +137,8 @@ export interface FactorPage {
   offersChoice?: boolean;
   /** Returns the URL of a step, or of the first page without one. */
   urlOf(step?: string): string;
-  /** Returns the model of a page whose form is posted to a step. */
   model(step?: string): PageModel;
   render(template: string, model: object, status?: number): Promise<void>;
-  /** Stores the state of the pages on the server. */
   saveState(state: PageState): Promise<void>;
   /** Whether the page is part of a login. If so, the browser becomes known, and the user may have it remembered. */
   isOfLogin?: true;

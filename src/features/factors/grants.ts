@@ -23,9 +23,7 @@ import { FACTORS } from './factors.ts';
 import { activeAuthenticators, enrollable, policyFor, requirementsOf } from './policy.ts';
 
 export interface MfaGrantDependencies extends FactorDependencies {
-  /** The identifier of the MFA API. */
   mfaApi: string;
-  /** Verifies an access token for one of our own APIs. */
   readApiToken: ApiTokenReader;
   /** The clock for `auth_time`. */
   wallClock: Clock;
@@ -129,7 +127,6 @@ const PURPOSE = 'mfa_token';
 
 type TokenDependencies = Pick<FactorDependencies, 'challenges' | 'clock' | 'random' | 'users'>;
 
-/** What an MFA token was issued for. */
 interface MfaSession {
   userId: string;
   clientId: string;
@@ -158,7 +155,6 @@ export async function issueMfaToken(
 }
 
 /**
- * Returns what an MFA token was issued for.
  * @param clientId the application that must have received the token; undefined for any.
  * @throws AuthError 401 `expired_token` or `invalid_grant`.
  */
@@ -190,7 +186,7 @@ export function malformed(): AuthError {
   return new AuthError(401, 'invalid_grant', 'Malformed mfa_token');
 }
 
-/** Uses an MFA token. @returns false when another request has used it. */
+/** @returns false when another request has used it. */
 async function spendMfaToken({ challenges }: TokenDependencies, { ticket }: MfaSession): Promise<boolean> {
   return (await challenges.spendTicket(PURPOSE, ticket)) !== undefined;
 }

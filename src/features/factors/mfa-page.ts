@@ -100,7 +100,6 @@ export async function choiceOf(
 
 const strongestFirst = (factors: readonly Factor[]) => factors.toSorted((a, b) => b.strength - a.strength);
 
-/** Returns the claimant of a page with the page's languages, as enrolments and challenges need it. */
 export function requestOf({ claimant, languages }: FactorPage): FactorRequest {
   return { ...claimant, languages };
 }

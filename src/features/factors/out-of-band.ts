@@ -97,7 +97,6 @@ export function recordDecision(
   return challenges.recordDecision(PURPOSE, authenticatorId, challengeId, answer);
 }
 
-/** What is stored with a challenge. */
 type ChallengeData = Omit<OobChallenge, keyof OutOfBandChallenge>;
 
 function withData({ data, ...challenge }: OutOfBandChallenge<ChallengeData>): OobChallenge {

@@ -95,10 +95,8 @@ export function enrollmentPages<D extends FactorPagesDependencies>(
 
 // Handlers of the hosted pages of the second factor, for all of their paths.
 
-/** Answers a request to an opened page. */
 type Handler = (deps: FactorPagesDependencies, ctx: Context, page: FactorPage) => Promise<void>;
 
-/** Shows the factors to choose from. */
 async function choose(deps: FactorPagesDependencies, _ctx: Context, page: FactorPage): Promise<void> {
   return showChoice(deps, page, await choiceOf(deps, page));
 }
@@ -119,7 +117,7 @@ async function showFirst(deps: FactorPagesDependencies, ctx: Context, page: Fact
   ctx.redirect(page.urlOf(first.type));
 }
 
-/** Returns the factor of the path. @throws AuthError 400 when it is not among those to choose from. */
+/** @throws AuthError 400 when it is not among those to choose from. */
 async function selectionOf(
   deps: FactorPagesDependencies,
   ctx: Context,

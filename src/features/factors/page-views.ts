@@ -13,7 +13,6 @@ interface Redisplay {
   address?: string;
 }
 
-/** A factor, and the choice that it was made from. */
 export interface FactorSelection {
   factor: Factor;
   choice: FactorChoice;
@@ -21,7 +20,6 @@ export interface FactorSelection {
 
 const RESEND_SECONDS = 30;
 
-/** Shows the factors to choose from. */
 export async function showChoice(
   deps: FactorPagesDependencies,
   page: FactorPage,
@@ -39,7 +37,6 @@ export async function showChoice(
   await page.render('mfa/choose', model, status);
 }
 
-/** Returns the part of the model that every page of a factor has. */
 function commonModel(page: FactorPage, { factor, choice }: FactorSelection, { alert }: Redisplay) {
   return {
     ...page.model(factor.type),
@@ -76,7 +73,6 @@ export async function showChallenge(
   await page.render(template, all, redisplay.status);
 }
 
-/** Shows the page on which an authenticator is set up. */
 export async function showEnrollment(
   deps: FactorPagesDependencies,
   ctx: Context,
@@ -96,10 +92,7 @@ export async function showEnrollment(
   await page.render(enrollment.template, model, status);
 }
 
-/**
- * Shows a new recovery code, which replaces the last one. A reload makes another, so the code shown is always
- * valid.
- */
+/** A reload makes another, so the code shown is always valid. */
 export async function showNewRecoveryCode(
   deps: FactorPagesDependencies,
   page: FactorPage,

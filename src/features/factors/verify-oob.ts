@@ -40,7 +40,6 @@ export async function verifyOob(
   return challenge.needsCode ? countGuesses(deps, claimant, verify) : verify();
 }
 
-/** The grant of all factors that are answered out of band. */
 export const oobGrant: MfaGrant = {
   name: 'oob',
   summary: 'A second factor: a code that was sent, or a login that a device approved',

@@ -18,7 +18,6 @@ import type { Events } from '../../tenant/events.ts';
 import { nextStep } from './finish.ts';
 import { type HostedDependencies, openRequestPage, type RequestPage } from './request-page.ts';
 
-/** What a redirect belongs to. */
 interface RedirectContext {
   /** The id of the waiting request, or another identifier of what the user was doing. */
   uid: string;
@@ -34,12 +33,8 @@ interface RedirectContext {
 }
 
 // docs/decisions/actions-scripts.md#a-redirect-by-an-action-can-be-continued-only-by-the-browser-that-was-redirected
-/** The users that actions have redirected to another site. */
 export interface ActionRedirects {
-  /**
-   * Records that the user of a request is redirected.
-   * @returns the `state` to return with; an earlier one becomes invalid.
-   */
+  /** @returns the `state` to return with; an earlier one becomes invalid. */
   start(ctx: Context, of: RedirectContext): Promise<string>;
   /**
    * Accepts the request with which the user of this browser returns. Of any number of concurrent calls exactly one
@@ -85,7 +80,6 @@ interface StoredRedirect extends RedirectContext {
   browser: string;
 }
 
-/** Makes the redirects of a tenant. */
 export function actionRedirects(deps: {
   challenges: Challenges;
   clock: Clock;
@@ -156,7 +150,6 @@ export async function redirectForAction(
   ctx.redirect(withParameters(redirect, { state }));
 }
 
-/** The routes by which users return. */
 export const actionRedirectRoutes: RouteDeclarations<ActionRedirectDependencies> = {
   'GET /continue': { ...PAGE, handle: acceptReturn },
   'POST /continue': { ...PAGE, handle: acceptReturn },

@@ -66,7 +66,6 @@ interface FinishDependencies {
   wallClock: Clock;
 }
 
-/** Makes the functions that end a login in the browser. */
 export function createFinish({ waitingRequests, settle, afterLogin, wallClock }: FinishDependencies): Finish {
   /** Answers a refusal as an error at the application, or on the page if the user can correct it. */
   const refuse = async (ctx: Context, refusal: AuthError): Promise<void> => {
@@ -148,7 +147,6 @@ type Step =
 
 type RequestState = Pick<ShownWaitingRequest, 'prompt' | 'userId' | 'firstFactor' | 'link' | 'offer'>;
 
-/** Returns the next step of a request. */
 export function nextStep({ prompt, userId, firstFactor, link, offer }: RequestState): Step {
   if (prompt === 'consent' || prompt === 'organization_name' || prompt === 'organization') return prompt;
   if (prompt === 'redirect') return prompt;

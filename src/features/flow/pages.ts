@@ -34,7 +34,6 @@ interface AccountPage extends PageModel {
   loginUrl: string;
 }
 
-/** Builds the model of the consent page. */
 export async function consentPage(
   page: RequestPage,
   deps: { config: Config; views: Pick<Views, 'liquid'> },
@@ -49,7 +48,7 @@ export async function consentPage(
   };
 }
 
-/** Returns the requested scopes as a page shows them. @param apis scopes by the API's identifier. */
+/** @param apis scopes by the API's identifier. */
 export async function shownScopes(
   config: Pick<Config, 'resourceServer'>,
   oidcScopes: readonly string[],

@@ -24,7 +24,6 @@ export interface HostedDependencies {
   csrf: Csrf;
 }
 
-/** A waiting request with what its pages need. */
 export interface RequestPage {
   waiting: ShownWaitingRequest;
   client: Client;
@@ -33,7 +32,6 @@ export interface RequestPage {
   csrf: string;
 }
 
-/** What every page of a request shows. */
 export interface PageModel {
   /** The path that the form posts to. */
   action: string;
@@ -45,7 +43,7 @@ export interface PageModel {
   said?: string | undefined;
 }
 
-/** Loads the request of the path for a page. @throws AuthError 400 when no such request waits in this browser. */
+/** @throws AuthError 400 when no such request waits in this browser. */
 export async function openRequestPage(deps: HostedDependencies, ctx: Context): Promise<RequestPage> {
   const waiting = await deps.waitingRequests.shown(ctx);
   const client = await deps.config.client(waiting.clientId);
@@ -55,12 +53,10 @@ export async function openRequestPage(deps: HostedDependencies, ctx: Context): P
   return { waiting, client, organization, csrf: deps.csrf.token(ctx) };
 }
 
-/** Returns the path of a step of a request. */
 export function stepPath({ uid }: ShownWaitingRequest, step: string): string {
   return `${waitingPath(uid)}/${step}`;
 }
 
-/** Returns the part of the model that all steps share. */
 export function pageModel({ waiting, client, csrf }: RequestPage, step: string): PageModel {
   return { action: stepPath(waiting, step), csrf, client: shownClient(client) };
 }
@@ -92,7 +88,7 @@ export function acceptsConnection({ params }: ShownWaitingRequest, { name }: { n
   return params.connection === undefined || params.connection === name;
 }
 
-/** Returns the alert for a 429. @returns a message key; undefined for other errors. */
+/** @returns a message key; undefined for other errors. */
 export function tooManyAlert({ error, error_description }: AuthError): string | undefined {
   if (error === 'too_many_requests') return 'login.locked';
   if (error !== 'too_many_attempts') return undefined;

@@ -35,7 +35,7 @@ import {
 } from './request-page.ts';
 import { settingsBase, tenantName } from './widget.ts';
 
-/** Shows the page of a login. @param form the form to show, when its own path was opened. */
+/** @param form the form to show, when its own path was opened. */
 type ShowLogin = (ctx: Context, form?: string) => Promise<void>;
 
 /**
@@ -60,7 +60,7 @@ export interface FlowDependencies
   loginPageOf: LoginPageOf;
 }
 
-/** Shows a request's next step. @param form the login form to show, when its own path was opened. */
+/** @param form the login form to show, when its own path was opened. */
 export type ShowNext = (ctx: Context, page: RequestPage, form?: string) => Promise<void>;
 
 /** Makes {@link ShowNext}, which the features' pages use too. */
@@ -80,7 +80,6 @@ const withRequestPage = (handle: Handle) => ({
   },
 });
 
-/** The routes of a waiting request. */
 export const requestRoutes: RouteDeclarations<FlowDependencies> = {
   'GET /u/:uid': withRequestPage(async (deps, ctx, page) => {
     if (!(await useTicket(deps, ctx, page))) await show(deps, ctx, page);
@@ -300,7 +299,7 @@ interface CustomPageDependencies {
   random: Random;
 }
 
-/** Answers with the page for a waiting request. @param html as the operator wrote it. */
+/** @param html as the operator wrote it. */
 function sendCustomPage(deps: CustomPageDependencies, ctx: Context, page: RequestPage, html: string): void {
   const nonce = deps.random(16).toString('hex');
   const { vendor_host: vendor } = deps.config.settings();
@@ -330,7 +329,6 @@ function withNonce(html: string, nonce: string): string {
 
 const MAX_ORIGINS = 30;
 
-/** Returns the origins of the URLs in a page. */
 function namedOrigins(html: string): string[] {
   const origins = [
     ...html.matchAll(/(?:https:)?\/\/((?:[a-z0-9-]+\.)+[a-z0-9-]+(?::\d{1,5})?)(?=[/"'\s?#)<]|$)/gi),

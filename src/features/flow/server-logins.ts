@@ -15,7 +15,6 @@ import { sha256 } from '../../runtime/secrets.ts';
 import { isUnattended } from '../../users/login.ts';
 import type { Users } from '../../users/users.ts';
 
-/** A login to begin. */
 interface NewServerLogin {
   clientId: string;
   /** Parameters of the authorization request: `prompt`, `max_age`, `acr_values`, `login_hint` … */
@@ -39,10 +38,7 @@ export interface ServerLogins {
    * @throws AuthError 400 when no such request waits in this browser, or the code does not belong to it.
    */
   finish(ctx: Context, clientId: string): Promise<ServerLoginOutcome>;
-  /**
-   * Checks an authorization request.
-   * @throws AuthError 400 for a callback of ours without a login that began here.
-   */
+  /** @throws AuthError 400 for a callback of ours without a login that began here. */
   check(query: Readonly<Record<string, string | string[] | undefined>>): Promise<void>;
 }
 
@@ -66,7 +62,6 @@ const MAX_DATA_LENGTH = 8_192;
 // The cookie alone proves nothing: a response also needs the state or the ID of the request.
 const BROWSER = browserCookie('__Host-gatehouse_request', { sameSite: 'none' });
 
-/** A stored request. */
 interface StoredRequest {
   clientId: string;
   codeChallenge: string;
@@ -77,7 +72,6 @@ interface StoredRequest {
   data: Record<string, unknown>;
 }
 
-/** Makes the delegated logins of a tenant. */
 export function createServerLogins(deps: ServerLoginDependencies): ServerLogins {
   const { purpose, callbacks, challenges, random } = deps;
   return {
@@ -153,7 +147,6 @@ async function finish(
   return { clientId, data, login: await redeemCode(deps, stored, typeof code === 'string' ? code : '') };
 }
 
-/** Redeems the code of a request that has succeeded. */
 async function redeemCode(
   { callbacks, redeemServerLoginCode, users }: ServerLoginDependencies,
   { clientId, codeChallenge }: StoredRequest,

@@ -13,7 +13,6 @@ import type { Config } from '../../tenant/config.ts';
 export interface WidgetDependencies {
   baseUrl: string;
   config: Config;
-  /** Returns an application's connections as the widget expects them, by strategy. */
   describeConnections(clientId: string, organization?: string): Promise<readonly object[]>;
 }
 
@@ -31,7 +30,6 @@ const challenge = {
   },
 } as const;
 
-/** The routes of the widget. */
 export const widgetRoutes: RouteDeclarations<WidgetDependencies> = {
   'GET|HEAD /client/:file': {
     limit: engineLimits.discovery,
@@ -74,10 +72,7 @@ export function tenantName(baseUrl: string): string {
 }
 
 // docs/decisions/organizations.md#the-login-widget-of-a-customized-page-reads-its-settings-below-the-organization
-/**
- * Returns the base URL of the widget's settings for a request.
- * @param organization the id of the request's organization.
- */
+/** @param organization the id of the request's organization. */
 export function settingsBase(baseUrl: string, organization: string | undefined): string {
   return organization === undefined
     ? `${baseUrl}/`

@@ -41,7 +41,6 @@ const CAPACITY = 5_000;
 const TIMEOUT = 5_000;
 
 // docs/decisions/sessions-logout.md#a-back-channel-logout-token-is-stored-in-the-commit-that-ends-the-session
-/** Makes the channel to applications with back-channel logout URLs. */
 export function backChannel(deps: BackChannelDependencies): LogoutChannel {
   const prepare = deps.deliveries.add(logoutTokenDelivery(deps));
   return {
@@ -72,7 +71,6 @@ export function backChannel(deps: BackChannelDependencies): LogoutChannel {
   };
 }
 
-/** Declares how logout tokens are delivered. */
 function logoutTokenDelivery(deps: BackChannelDependencies): DeliveryKind<LogoutNotice> {
   return {
     kind: 'logout-token',
@@ -118,7 +116,7 @@ function wantsReason({ oidc_logout }: Client, reason: SessionEndReason): boolean
   return initiators.mode === 'all' || initiators.selected_initiators.includes(reason);
 }
 
-/** Posts a logout token. @throws DeliveryRefused when the application does not accept it. */
+/** @throws DeliveryRefused when the application does not accept it. */
 async function post(
   { config, signLogoutToken, outbound }: BackChannelDependencies,
   { clientId, address, session }: LogoutNotice,

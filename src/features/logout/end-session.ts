@@ -9,7 +9,6 @@ import { type FederatedDependencies, federatedLogout } from './federated.ts';
 
 /** A logout request after validation. */
 export interface ValidLogout {
-  /** The client_id of the application that sent the request. */
   clientId: string | undefined;
   /** The URL where the browser goes in the end; undefined for our signed-out page. */
   returnTo: string | undefined;
@@ -24,7 +23,6 @@ export interface EndSessionDependencies extends FederatedDependencies {
   events: Events;
 }
 
-/** The outcome of a logout for the browser. */
 export interface LogoutOutcome {
   /** The URL where the browser goes now; undefined when the signed-out page is shown at once. */
   to: string | undefined;
@@ -32,7 +30,6 @@ export interface LogoutOutcome {
   frames: string[];
 }
 
-/** Path of the signed-out page. */
 export const SIGNED_OUT_PATH = '/logout/done';
 
 /** Ends the browser's session, if it has one. */

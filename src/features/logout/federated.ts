@@ -5,7 +5,6 @@ import type { UserSession } from '../../engine/session/sessions.ts';
 import { isHttpsOrLoopback } from '../../records/upstream.ts';
 
 export interface FederatedDependencies {
-  /** Our public origin. */
   baseUrl: string;
   /** Whether providers may be on this machine, without TLS. */
   allowLoopback: boolean;
@@ -62,10 +61,7 @@ export async function federatedLogout(
   return undefined;
 }
 
-/**
- * Handles the return from a provider.
- * @returns where the browser goes; undefined when `state` is unknown or was used.
- */
+/** @returns where the browser goes; undefined when `state` is unknown or was used. */
 export async function returnFromProvider(
   { challenges }: FederatedDependencies,
   state: string | undefined,

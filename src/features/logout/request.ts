@@ -8,7 +8,7 @@ export function badRequest(description: string): AuthError {
   return new AuthError(400, 'invalid_request', description);
 }
 
-/** Returns the query parameters of these names. @throws AuthError 400 when one is given twice. */
+/** @throws AuthError 400 when one is given twice. */
 export function queryFields(ctx: Context, names: readonly string[]): Partial<Record<string, string>> {
   const fields: Partial<Record<string, string>> = {};
   for (const name of names) {
@@ -37,7 +37,6 @@ export function notAllowed(parameter: string, address: string): AuthError {
   );
 }
 
-/** Returns the error for an unknown `client_id`. */
 export function unknownClient(clientId: string): AuthError {
   return badRequest(`Unknown client: ${clientId.slice(0, MAX_REPEATED_LENGTH)}`);
 }

@@ -30,7 +30,6 @@ export interface RpDependencies {
   clientOfForgottenToken: IdTokenReaders['clientOfForgottenToken'];
 }
 
-/** A valid request. */
 export interface RpLogout extends ValidLogout {
   /** The application that asks, if known. */
   client: Client | undefined;

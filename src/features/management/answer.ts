@@ -155,10 +155,7 @@ export function allow<D>({ events }: AnswerDependencies, call: Call<D>, request:
   }
 }
 
-/**
- * Returns the validated query of a call.
- * @throws AuthError 400 for a parameter that the call does not declare, or a bad value.
- */
+/** @throws AuthError 400 for a parameter that the call does not declare, or a bad value. */
 export function queryFor<D>(call: Call<D>, query: unknown): unknown {
   return validated('query', call.query ?? EMPTY_QUERY, query);
 }

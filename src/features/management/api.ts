@@ -21,8 +21,8 @@ function scopesOf(calls: readonly CallRules[]): string[] {
 
 // docs/decisions/management-api.md#the-management-api-is-one-api-of-the-tenant-with-the-identifier-issuerapiv2
 /**
- * Returns the record of the Management API. Unless the tenant sets it otherwise, its tokens live 24 hours, and users
- * are asked for consent, as at the hosted service.
+ * Unless the tenant sets it otherwise, its tokens live 24 hours, and users are asked for consent, as at the hosted
+ *   service.
  * @param issuer with its slash at the end.
  * @param settings what the tenant has set.
  */

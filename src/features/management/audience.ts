@@ -1,4 +1,4 @@
 // The identifier of the Management API, in a file of its own so that commands can import it without loading the API.
 
-/** Returns the identifier of the Management API. @param issuer with its slash at the end. */
+/** @param issuer with its slash at the end. */
 export const managementAudience = (issuer: string): string => `${issuer}api/v2/`;

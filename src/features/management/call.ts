@@ -8,7 +8,6 @@ import { managementEvents } from './declaration.ts';
 
 type ManagementMethod = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
 
-/** The caller of a request. */
 export interface Caller {
   /** `<client_id>@clients` for a client, or the id of the user that the token was issued to. */
   subject: string;
@@ -24,7 +23,6 @@ export interface Caller {
   administrator?: string | undefined;
 }
 
-/** A validated request. */
 export interface CallRequest<Q = unknown, B = unknown> {
   params: Readonly<Record<string, string>>;
   query: Q;
@@ -56,7 +54,6 @@ export interface Answer {
   warnings?: readonly string[];
 }
 
-/** What a call declares about itself. */
 export interface CallRules {
   method: ManagementMethod;
   /** Path below `/api/v2`; `:name` matches one segment. */
@@ -78,7 +75,6 @@ export interface CallRules {
    * scopes to read; a call that hands the data out or starts something on such a scope says here who may do that.
    */
   roleScopes?: readonly string[];
-  /** The operation's summary in the OpenAPI document. */
   summary: string;
   query?: z.ZodObject;
   body?: z.ZodType;

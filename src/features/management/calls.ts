@@ -61,7 +61,6 @@ import { userSearchCalls } from './resources/users/search.ts';
 import type { UsersDependencies } from './resources/users/user.ts';
 import { userRecordCalls } from './resources/users/users.ts';
 
-/** The dependencies of all calls together. */
 export type ManagementDependencies = ClientsDependencies &
   ClientDocumentsDependencies &
   CustomDomainDependencies &
@@ -90,7 +89,6 @@ export type ManagementDependencies = ClientsDependencies &
   ActionRunDependencies &
   DocumentDependencies;
 
-/** All calls of the Management API. */
 export const MANAGEMENT_CALLS: readonly Call<ManagementDependencies>[] = [
   ...clientDocumentCalls,
   ...clientCalls,

@@ -21,7 +21,6 @@ const METHOD_OF = {
   x509_cert: 'self_signed_tls_client_auth',
 } as const satisfies Record<string, CredentialMethod>;
 
-/** Returns the authentication method that uses a credential. */
 export function methodOf({ credential_type: type = 'public_key' }: Pick<ClientKey, 'credential_type'>) {
   return METHOD_OF[type as keyof typeof METHOD_OF];
 }
@@ -107,7 +106,6 @@ export function withKeys<T extends object>(
 }
 
 /**
- * Returns the credential that a body describes.
  * @param about its new id, and the time of creation (ISO 8601).
  * @throws AuthError 400 if a certificate cannot be parsed.
  */

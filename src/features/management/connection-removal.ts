@@ -10,7 +10,7 @@ export interface RemovalDependencies extends RecordRemovalDependencies {
 /** The removals of connections whose users may be left. */
 export const connectionRemovals = pendingRemovals('connections');
 
-/** Removes the users of a deleted connection. @param name the connection's. */
+/** @param name the connection's. */
 export async function removeUsersOf(deps: RemovalDependencies, name: string): Promise<void> {
   for (const { id, user_id } of await deps.store.collection('identities').findBy('connection', name)) {
     const others = await deps.store.collection('identities').findBy('user', user_id);

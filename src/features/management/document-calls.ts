@@ -23,7 +23,6 @@ export function documentResourceCalls(resource: DocumentResource): Call<Document
   return [...collectionCalls(resource), ...documentCalls(resource)];
 }
 
-/** Returns a document as a list shows it. */
 function listView(
   resource: DocumentResource,
   document: Parameters<typeof documentView>[1],
@@ -72,7 +71,6 @@ async function changeOf(
   return ok(view, { before: documentView(resource, before), after: view, warnings });
 }
 
-/** Returns the calls at the resource's path. */
 function collectionCalls(resource: DocumentResource): Call<DocumentDependencies>[] {
   const { path, name, noun, kind } = resource;
   return [
@@ -130,7 +128,6 @@ function collectionCalls(resource: DocumentResource): Call<DocumentDependencies>
   ];
 }
 
-/** Returns the calls at the path of one document. */
 function documentCalls(resource: DocumentResource): Call<DocumentDependencies>[] {
   const { path, name, noun } = resource;
   return [

@@ -39,7 +39,6 @@ export interface DocumentResource {
   omitsEmpty?: boolean;
   /** Default members of a new document. */
   defaults?: Record<string, unknown>;
-  /** Returns generated members of a new document. */
   generated?(
     deps: DocumentDependencies,
     body: Readonly<Record<string, unknown>>,
@@ -54,7 +53,6 @@ export interface DocumentResource {
    * asks for a cursor.
    */
   unpaged?: 'bare' | 'wrapped' | 'bare unless taken';
-  /** Whether PUT replaces a document. */
   hasPut?: boolean;
   /**
    * Returns the body after a change. Default: the members asked for replace those of before.
@@ -93,7 +91,6 @@ export interface DocumentResource {
 
 type Document = Frozen<DocumentRecord>;
 
-/** Returns a document as the API shows it. */
 export function documentView(
   {
     idMember = 'id',
@@ -118,7 +115,6 @@ export function documentView(
 const isEmpty = (value: unknown) =>
   typeof value === 'object' && value !== null && Object.keys(value).length === 0;
 
-/** Returns a copy of an object without the member at a path. */
 function without(object: Record<string, unknown>, [name = '', ...path]: string[]): Record<string, unknown> {
   const { [name]: member, ...rest } = object;
   if (path.length === 0) return rest;
@@ -131,7 +127,7 @@ export async function documentsOf(store: Store, kind: string): Promise<Document[
   return [...found].sort((a, b) => (a.created_at + a.id < b.created_at + b.id ? -1 : 1));
 }
 
-/** Returns one document of a kind. @throws AuthError 404 */
+/** @throws AuthError 404 */
 export async function documentOf(
   store: Store,
   resource: Pick<DocumentResource, 'kind' | 'missing'>,

@@ -5,10 +5,7 @@ import type { Context } from 'koa';
 import type { z } from 'zod';
 import { AuthError, type ErrorShape, isBusy } from '../../http/errors.ts';
 
-/**
- * Returns the error of a management call.
- * @param errorCode the code for programs, if the hosted service has one; omitted from the body if empty.
- */
+/** @param errorCode the code for programs, if the hosted service has one; omitted from the body if empty. */
 export function apiError(status: number, message: string, errorCode = ''): AuthError {
   return new AuthError(status, errorCode, message);
 }
@@ -73,7 +70,6 @@ export class ValidationError extends AuthError {
     this.#issue = issue;
   }
 
-  /** Returns the same error with another message. */
   withWording(wording: (issue: z.core.$ZodIssue) => string): ValidationError {
     return new ValidationError(this.#part, this.#issue, wording);
   }
@@ -83,7 +79,7 @@ export class ValidationError extends AuthError {
 export const validationError = (part: keyof typeof PARTS, error: z.ZodError): AuthError =>
   new ValidationError(part, error.issues[0]);
 
-/** Returns the message for an issue. @param issue of a parse with `reportInput`. */
+/** @param issue of a parse with `reportInput`. */
 export function issueMessage(issue: z.core.$ZodIssue): string {
   if (issue.code === 'unrecognized_keys')
     return `Additional properties not allowed: ${issue.keys.join(', ')}`;

@@ -3,7 +3,6 @@ import { z } from 'zod';
 import { apiError } from './errors.ts';
 import { flag } from './fields.ts';
 
-/** The source of a list. */
 export interface ListSource {
   /** Returns one page by its number, counted from 0. @returns `total` counts the items of all pages. */
   page(page: { page: number; perPage: number }): Promise<{ items: readonly object[]; total: number }>;
@@ -17,7 +16,6 @@ export interface ListSource {
   }): Promise<{ items: readonly object[]; next?: string | undefined }>;
 }
 
-/** How a list is paged and wrapped. */
 export interface ListShape {
   /** The member that holds the items of a wrapped answer. */
   key: string;
@@ -41,7 +39,6 @@ const integer = z
   .regex(/^\d{1,9}$/, 'Expected type integer')
   .transform(Number);
 
-/** The query parameters of every list. */
 export const pageQuery = {
   page: integer.optional(),
   per_page: integer.refine((count) => count <= 100, 'Value must be at most 100').optional(),
@@ -154,7 +151,6 @@ export function cursorId(cursor: string): string {
   return id;
 }
 
-/** Returns a list source that transforms each item. */
 export function mapped<T extends object>(source: ListSource, view: (item: T) => object): ListSource {
   const views = (items: readonly object[]) => items.map((item) => view(item as T));
   return {

@@ -13,7 +13,6 @@ export interface LogContext {
   connections: readonly Connection[];
 }
 
-/** Reads the clients and connections of the tenant. */
 export async function logContextOf({
   config,
 }: {
@@ -22,7 +21,6 @@ export async function logContextOf({
   return { clients: await config.clients(), connections: await config.connections() };
 }
 
-/** Returns the type of a strategy as log events name it. */
 export const strategyType = (strategy: string): string =>
   strategyRecord(strategy)?.isDatabase === true
     ? 'database'

@@ -240,7 +240,6 @@ const BY_PATH: Readonly<Record<string, string>> = {
 };
 
 /**
- * Returns what a parameter means.
  * @param path the path of the call, as it is declared.
  * @returns undefined for a parameter that has no description yet.
  */

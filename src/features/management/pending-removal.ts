@@ -8,18 +8,15 @@ import {
 } from '../../tenant/pending-removals.ts';
 import { documentsOf } from './document-resource.ts';
 
-/** What is needed to record a removal. */
 export interface RecordRemovalDependencies {
   store: Store;
   /** ISO 8601. */
   now(): string;
 }
 
-/** The recorded removals of one collection. */
 export interface PendingRemovals {
   /** Records that a removal begins. Call it before the connection or API is deleted. */
   record(deps: RecordRemovalDependencies, name: string): Promise<void>;
-  /** Records that a removal is complete. */
   complete(store: Store, name: string): Promise<void>;
   /**
    * Continues the removals that the end of the process interrupted.
@@ -33,7 +30,6 @@ export interface PendingRemovals {
   ): Promise<void>;
 }
 
-/** Makes the removals of one collection. */
 export function pendingRemovals(collection: SlowlyRemoved): PendingRemovals {
   const { kind, member } = SLOWLY_REMOVED[collection];
   const complete = async (store: Store, name: string) => {

@@ -73,7 +73,7 @@ export interface Resource<N extends ConfigurationName, D extends ResourceDepende
     body: Record<string, unknown>,
     before: Stored<N> | undefined,
   ): Promise<Record<string, unknown>>;
-  /** Returns the record that a body describes. @throws AuthError 4xx */
+  /** @throws AuthError 4xx */
   make(deps: D, body: Record<string, unknown>): Promise<Frozen<Records[N]>>;
   /** Returns the record with the changes of a body; `check` validates the result. @throws AuthError 4xx */
   change(deps: D, record: Stored<N>, body: Record<string, unknown>): Frozen<Records[N]>;
@@ -83,7 +83,6 @@ export interface Resource<N extends ConfigurationName, D extends ResourceDepende
   warnings?(record: Stored<N>): string[];
   /** Runs after a record was written, to create what it needs. */
   afterWrite?(deps: D, record: Stored<N>): Promise<void>;
-  /** Returns the record as the API shows it. */
   view(deps: D, record: Stored<N>, caller: Caller): object;
   /**
    * Returns members that depend on other records. Only responses for one record have them: a list would have to read

@@ -34,7 +34,6 @@ async function require<N extends ConfigurationName, D extends ResourceDependenci
   return record;
 }
 
-/** Returns the five calls of a resource. */
 export function resourceCalls<N extends ConfigurationName, D extends ResourceDependencies>(
   resource: Resource<N, D>,
 ): Call<D>[] {
@@ -97,7 +96,6 @@ async function refuseWhilePending<N extends ConfigurationName, D extends Resourc
   throw apiError(409, `A ${name} with the same ${member} is being deleted, try again later`);
 }
 
-/** Returns a noun with its article: "an action", "a user". */
 export const withArticle = (noun: string): string => `${/^[aeio]/.test(noun) ? 'an' : 'a'} ${noun}`;
 
 /** Returns the calls at the path of one record: get, update, delete. */

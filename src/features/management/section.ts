@@ -9,23 +9,18 @@ import { checkedBy } from './resource.ts';
 interface Section<T> {
   /** Returns the stored value; undefined if it was never set. */
   read(deps: SectionDependencies): Promise<Frozen<T> | undefined>;
-  /**
-   * Changes the value. What the schema refuses is not stored.
-   * @returns the values before and after.
-   * @throws AuthError 400
-   */
+  /** What the schema refuses is not stored. @returns the values before and after. @throws AuthError 400 */
   change(
     deps: SectionDependencies,
     change: (current: Frozen<T> | undefined) => unknown,
   ): Promise<{ before: Frozen<T> | undefined; after: T }>;
 }
 
-/** The store of sections. */
 export interface SectionDependencies {
   store: Store;
 }
 
-/** Returns a section of the tenant's record. @param name its member in the tenant file. */
+/** @param name its member in the tenant file. */
 export function section<N extends keyof TenantRecord & string, S extends z.ZodType>(
   name: N,
   schema: S,
@@ -57,7 +52,6 @@ interface SettingsAt<T> {
   /** The name in summaries. */
   name: string;
   body: z.ZodType<object>;
-  /** Returns the section as the API shows it. */
   view(value: Frozen<T> | undefined): unknown;
   /** Returns the section as a body changes it. Default: the body is merged into the section, at all depths. */
   change?(current: Frozen<T> | undefined, body: object): unknown;
@@ -65,7 +59,6 @@ interface SettingsAt<T> {
 
 const call = callsWith<SectionDependencies>();
 
-/** Returns the GET and PATCH calls of settings. */
 export function settingsCalls<T>(
   part: Section<T>,
   { path, noun, name, body, view, change = deeplyMerged }: SettingsAt<T>,

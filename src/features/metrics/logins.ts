@@ -25,7 +25,6 @@ const EVENT_TYPES: Readonly<
   ],
 };
 
-/** Each login event's way and outcome, by event type. */
 export const LOGINS: ReadonlyMap<string, LoginOutcome> = new Map(
   Object.entries(EVENT_TYPES).flatMap(([way, [success, failure]]) => [
     ...success.map((type): [string, LoginOutcome] => [type, { way, outcome: 'success' }]),
@@ -33,10 +32,7 @@ export const LOGINS: ReadonlyMap<string, LoginOutcome> = new Map(
   ]),
 );
 
-/**
- * Returns a function that counts an event under the strategy of its connection. The connection's name is not used as a
- * label, because a client may send any name.
- */
+/** The connection's name is not used as a label, because a client may send any name. */
 export function measureEvents(measures: Pick<Measures, 'event'>, config: Pick<Config, 'connection'>) {
   return (type: string, connection: string | undefined): void => {
     config.connection(connection ?? '').then(

@@ -15,7 +15,6 @@ export interface Metrics {
   measures: Measures;
   /** Adds gauges for values that are read for each scrape. */
   read(readings: Readings): void;
-  /** Returns all metrics as text. */
   text(): Promise<string>;
   contentType: string;
 }
@@ -25,7 +24,7 @@ const REQUEST_BUCKETS = [0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.
 const STORE_BUCKETS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1, 5];
 const HASH_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-/** Makes the metrics of a server. @param version the version of Gatehouse. */
+/** @param version the version of Gatehouse. */
 export function createMetrics(version: string): Metrics {
   const registry = new Registry();
   // Memory, processor, garbage collection and the lag of the event loop.

@@ -58,9 +58,7 @@ async function answerMetrics({ metrics, token }: MetricsDependencies, ctx: Conte
 const isAllowed = (authorization: string, token: string) =>
   isSameSecret(authorization.replace(/^Bearer +/i, ''), token) && /^Bearer /i.test(authorization);
 
-/** A server of metrics alone. */
 interface MetricsServer {
-  /** The port in use. */
   port: number;
   close(): void;
 }

@@ -14,10 +14,7 @@ interface Measured {
   version: string;
 }
 
-/**
- * Begins to measure a process.
- * @returns the metrics, and the store to use in place of the given one.
- */
+/** @returns the metrics, and the store to use in place of the given one. */
 export async function switchMetricsOn({
   store,
   hasher,

@@ -11,10 +11,9 @@ import type { ServiceProvider } from './service-provider.ts';
 type Settings = { [S in keyof AssertionChanges['settings']]?: AssertionChanges['settings'][S] | undefined };
 
 /**
- * Returns a service provider with the options that actions set.
  * @returns undefined when the options cannot be used: an audience that may be another application's, a URL that is not
- *   among its assertion consumer URLs, a certificate that is not that of the key, two different keys to encrypt for,
- *   or a certificate that its request was not verified with.
+ *   among its assertion consumer URLs, a certificate that is not that of the key, two different keys to encrypt for, or
+ *   a certificate that its request was not verified with.
  */
 export async function withSettings(
   config: Config,

@@ -61,8 +61,7 @@ function upnOf(user: User, released: User): string | undefined {
 }
 
 /**
- * Returns the attributes of a user for a service provider. Unverified values are left out unless its addon allows
- * them.
+ * Unverified values are left out unless its addon allows them.
  * @param identity the identity that the user was created with.
  * @param vendorHost host of the namespace for members without a mapping.
  * @param declared the tenant's custom claims for assertions; self-asserted values are restricted as elsewhere.

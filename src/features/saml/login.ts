@@ -47,7 +47,7 @@ export interface SamlDependencies {
 /** Query parameters that are passed on to the hosted login. */
 const FORWARDED = ['connection', 'organization', 'login_hint', 'login_ticket', 'ui_locales'];
 
-/** Begins a login. @returns the URL to redirect to. */
+/** @returns the URL to redirect to. */
 export function beginLogin(
   { samlLogins, wallClock }: SamlDependencies,
   ctx: Context,
@@ -80,10 +80,7 @@ interface PendingLogin {
   begunAt: number;
 }
 
-/**
- * Returns the message to the service provider at the end of a login.
- * @throws AuthError 400 when the assertion consumer URL is no longer the application's.
- */
+/** @throws AuthError 400 when the assertion consumer URL is no longer the application's. */
 export async function answerLogin(
   deps: SamlDependencies,
   sp: ServiceProvider,

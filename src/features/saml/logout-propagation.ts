@@ -30,7 +30,6 @@ const TTL = 600;
 
 type Propagation = Frozen<SamlLogoutRecord>;
 
-/** Returns SAML single logout as a logout channel. */
 export function samlLogoutChannel(deps: LogoutPropagationDependencies): LogoutChannel {
   return {
     name: 'saml',
@@ -83,7 +82,7 @@ async function knownProvider(config: Config, clientId: string): Promise<ServiceP
   }
 }
 
-/** Stores the progress. @returns where the browser goes next. */
+/** @returns where the browser goes next. */
 async function saveProgress(
   { store, idp, random }: LogoutPropagationDependencies,
   propagation: Omit<SamlLogoutRecord, 'id'>,
@@ -130,10 +129,7 @@ function expired(): AuthError {
   return badMessage('This logout has expired or is already done.');
 }
 
-/**
- * Returns the propagation that one of our requests belongs to.
- * @throws AuthError 400 when no such request to this application waits in this browser.
- */
+/** @throws AuthError 400 when no such request to this application waits in this browser. */
 export async function propagationOf(
   { store }: LogoutPropagationDependencies,
   ctx: Context,
@@ -147,11 +143,7 @@ export async function propagationOf(
   throw badMessage('The LogoutResponse answers no request of ours.');
 }
 
-/**
- * Records an answer.
- * @returns where the browser goes next.
- * @throws AuthError 400 when another answer was first.
- */
+/** @returns where the browser goes next. @throws AuthError 400 when another answer was first. */
 export async function continueLogout(
   deps: LogoutPropagationDependencies,
   { id }: Propagation,
@@ -167,7 +159,7 @@ export async function continueLogout(
   });
 }
 
-/** Ends the propagation. @returns whether all participants were reached and confirmed. */
+/** @returns whether all participants were reached and confirmed. */
 export async function finishPropagation(
   { store }: LogoutPropagationDependencies,
   sid: string,

@@ -10,7 +10,6 @@ import type { Random } from '../../runtime/secrets.ts';
 import type { IdentityProvider } from './identity-provider.ts';
 import type { ServiceProvider } from './service-provider.ts';
 
-/** What the browser gets: a redirect, or a SAML message. */
 export type LogoutStep = { redirect: string } | { message: OutgoingMessage };
 
 export interface LogoutAnswerDependencies {
@@ -22,7 +21,6 @@ export interface LogoutAnswerDependencies {
   signedOutPage: string;
 }
 
-/** The LogoutRequest that is answered. */
 interface AnsweredRequest {
   requestId: string;
   relayState?: string | undefined;

@@ -35,10 +35,7 @@ interface PendingLogout {
   partial: boolean;
 }
 
-/**
- * Handles a LogoutRequest, and ends the sessions it names.
- * @throws AuthError 400 when it is invalid, or there is nowhere to send the answer.
- */
+/** @throws AuthError 400 when it is invalid, or there is nowhere to send the answer. */
 export async function handleLogoutRequest(
   deps: SamlLogoutDependencies,
   ctx: Context,
@@ -99,8 +96,8 @@ export function expectation(
 }
 
 /**
- * Returns the sessions that a request names. A signed request may end sessions in any browser; an unsigned one,
- * which anybody can write, only that of the browser that sends it.
+ * A signed request may end sessions in any browser; an unsigned one, which anybody can write, only that of the browser
+ *   that sends it.
  * @returns undefined when there are sessions, but the request names none of them.
  */
 async function findNamedSessions(
@@ -189,10 +186,7 @@ function recordLogout(
   });
 }
 
-/**
- * Answers the service provider at the end of its logout.
- * @throws AuthError 400 when no such logout is in progress.
- */
+/** @throws AuthError 400 when no such logout is in progress. */
 export async function finishLogout(
   deps: SamlLogoutDependencies,
   sp: ServiceProvider,

@@ -32,10 +32,7 @@ export interface LoginRequest {
   unsupportedBinding: boolean;
 }
 
-/**
- * Reads an AuthnRequest.
- * @throws AuthError 400 when it is malformed, or names an assertion consumer URL that is not registered.
- */
+/** @throws AuthError 400 when it is malformed, or names an assertion consumer URL that is not registered. */
 export function readAuthnRequest(
   root: XmlElement,
   sp: ServiceProvider,
@@ -64,7 +61,7 @@ export function readAuthnRequest(
 const MAX_NAME_LENGTH = 256;
 const MAX_CLASSES = 20;
 
-/** Checks the length of a text. @throws AuthError 400 when it is longer than {@link MAX_NAME_LENGTH}. */
+/** @throws AuthError 400 when it is longer than {@link MAX_NAME_LENGTH}. */
 function checkLength(text: string | undefined, what: string): string | undefined {
   if (text !== undefined && text.length > MAX_NAME_LENGTH) throw badMessage(`${what} is too long.`);
   return text;

@@ -15,7 +15,6 @@ import type { Random } from '../../runtime/secrets.ts';
 import type { Attribute, AttributeValue } from './attributes.ts';
 import { type ServiceProvider, signsAssertion } from './service-provider.ts';
 
-/** The content of an assertion. */
 export interface Assertion {
   nameId: NameId;
   attributes: readonly Attribute[];

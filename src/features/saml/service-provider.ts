@@ -76,10 +76,7 @@ const MAPPINGS: Record<string, string> = {
 /** Default lifetime of assertions in seconds. */
 const LIFETIME = 3600;
 
-/**
- * Returns an application as a service provider.
- * @throws AuthError 404 when there is no such application, or it has no `addons.samlp`.
- */
+/** @throws AuthError 404 when there is no such application, or it has no `addons.samlp`. */
 export async function serviceProvider(config: Config, clientId: string): Promise<ServiceProvider> {
   const client = await config.client(clientId);
   const addon = client?.addons?.samlp;

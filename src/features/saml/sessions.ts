@@ -8,7 +8,6 @@ import { type Store, UniqueKeyError } from '../../store/contract.ts';
 export type SamlSession = Frozen<SamlSessionRecord>;
 
 interface SamlSessions {
-  /** Returns an application's participation in a browser session. */
   find(clientId: string, sessionUid: string): Promise<SamlSession | undefined>;
   /**
    * Stores a login. A later one in the same session replaces it under the same SessionIndex.
@@ -16,9 +15,7 @@ interface SamlSessions {
    *   SessionIndex.
    */
   save(session: SamlSessionRecord): Promise<boolean>;
-  /** Returns the sessions of a user at one application. */
   findByName(clientId: string, nameId: string): Promise<SamlSession[]>;
-  /** Returns all participants of a browser session. */
   findBySession(sessionUid: string): Promise<SamlSession[]>;
   /** Removes all participants of a browser session. @returns them. */
   takeAll(sessionUid: string): Promise<SamlSession[]>;

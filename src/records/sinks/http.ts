@@ -65,7 +65,7 @@ export const httpSink = sink({
 /** Timeout for a response, in milliseconds. */
 const TIMEOUT_MS = 10_000;
 
-/** Sends a batch. @returns how many events were accepted, and the reason if not all were */
+/** @returns how many events were accepted, and the reason if not all were */
 async function sendBatch(
   { outbound, clock, ending }: SinkNeeds,
   target: HttpTarget,

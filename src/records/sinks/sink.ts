@@ -47,13 +47,11 @@ export const secret = <T extends z.ZodType>(schema: T): Member<T> => ({ schema, 
 export const hidden = <T extends z.ZodType>(schema: T): Member<T> => ({ schema, exposure: 'hidden' });
 
 type Members = Readonly<Record<string, Member>>;
-/** The `sink` of a stream with these members. */
 export type Target<M extends Members> = z.output<z.ZodObject<{ [Name in keyof M]: M[Name]['schema'] }>>;
 
 interface SinkDeclaration<M extends Members> {
   /** The stream's `type`. */
   type: string;
-  /** The members of the stream's `sink`. */
   members: M;
   /** Returns the address that events are sent to, which the doctor asks; undefined for a sink without one. */
   address(target: Target<M>): string | undefined;
@@ -74,7 +72,6 @@ export interface Sink {
   send(needs: SinkNeeds, target: unknown, events: readonly StreamedEvent[]): Promise<SendResult>;
 }
 
-/** Declares a sink. */
 export function sink<M extends Members>({
   type,
   members,

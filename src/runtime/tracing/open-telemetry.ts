@@ -13,7 +13,7 @@ import {
 import type { Tracing } from '../tracing.ts';
 import { VERSION } from '../version.ts';
 
-/** Opens the traces. @returns undefined where no SDK is registered. */
+/** @returns undefined where no SDK is registered. */
 export function openTracing(): Tracing | undefined {
   const tracer = trace.getTracer('gatehouse', VERSION);
   const probe = tracer.startSpan('start');

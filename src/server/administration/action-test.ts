@@ -17,7 +17,6 @@ export interface StoredAction {
   trigger: Trigger;
 }
 
-/** Returns the action to run. */
 export const action = order({
   body: z.strictObject({ name: z.string().min(1).max(255), isDraft: z.boolean() }),
   run: storedAction,

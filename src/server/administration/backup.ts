@@ -10,7 +10,6 @@ import type { StoreSettings } from '../../store/settings.ts';
 import { writeArchive } from '../../store/transfer/archive.ts';
 import { askServer, endedEarly, responseTo } from './send.ts';
 
-/** The path of backups at a running server's socket. */
 export const BACKUP_PATH = '/backup';
 
 type KeySettings = Pick<StoreSettings, 'dataDir' | 'secretsKey'>;
@@ -23,7 +22,7 @@ async function storeKey({ dataDir, secretsKey }: KeySettings): Promise<KeyObject
 }
 
 // docs/decisions/operating.md#a-backup-does-not-contain-the-key
-/** Writes a backup of an open store. @param signal aborts it. */
+/** @param signal aborts it. */
 export async function writeBackup(
   store: Store,
   settings: KeySettings,

@@ -20,7 +20,6 @@ export interface Inspection {
   clockAhead?: number;
   /** Addresses that the server calls for the tenant, and the purpose of each. */
   addresses: { of: string; url: string }[];
-  /** Names of log streams that are suspended. */
   suspendedStreams: string[];
 }
 

@@ -23,7 +23,7 @@ export const rotate = order({
   },
 });
 
-/** Rotates the signing keys. @throws AuthError 409 if the keys are in an external key store that has no next one */
+/** @throws AuthError 409 if the keys are in an external key store that has no next one */
 function rotateKeys({ settings, store, clock, log, waits }: OrderDependencies, alg: SigningAlg | undefined) {
   const outbound = createOutbound({ rules: outboundRules(outboundAllow(settings)) });
   const holder = openHolder(settings.signing, {
@@ -36,7 +36,6 @@ function rotateKeys({ settings, store, clock, log, waits }: OrderDependencies, a
   return rotateSigningKeys(store, clock, new URL(settings.baseUrl).hostname, alg, holder);
 }
 
-/** Returns the key that signs tokens. */
 async function signingKey(store: Store, alg: SigningAlg = 'RS256'): Promise<{ kid: string } | undefined> {
   const keys = await store.collection('signingKeys').findBy('state', 'current');
   const [key] = keysFor(keys, alg);

@@ -23,7 +23,6 @@ export interface OrderDependencies {
   waits?: Waits;
   log: Pick<Logger, 'info' | 'error'>;
   events: Pick<Events, 'record'>;
-  /** Ends a user's sessions and tokens. */
   endBlocked(userId: string): Promise<void>;
   /** Continues recorded removals. Without a server, the next start does. */
   resumeRemovals(): void;

@@ -18,7 +18,6 @@ import { order } from './order.ts';
 export const TESTABLE_SCRIPTS = ['fetchUserProfile', 'login', 'get_user'] as const;
 export type TestableScript = (typeof TESTABLE_SCRIPTS)[number];
 
-/** A script of a connection, and its context. */
 export interface ConnectionScript {
   source: string;
   /** `options.configuration`. */
@@ -27,7 +26,6 @@ export interface ConnectionScript {
   hasContext: boolean;
 }
 
-/** Returns the script to run. */
 export const script = order({
   body: z.strictObject({
     connection: z.string().min(1).max(255),
@@ -36,7 +34,7 @@ export const script = order({
   run: connectionScript,
 });
 
-/** Returns a script. @throws Error if it does not exist */
+/** @throws Error if it does not exist */
 async function connectionScript(
   { store }: { store: Store },
   { connection: name, script }: { connection: string; script: TestableScript },
@@ -56,7 +54,6 @@ async function connectionScript(
   return { source, configuration: configuration ?? {}, hasContext: enable_script_context === true };
 }
 
-/** A test run. */
 interface Trial {
   connection: string;
   script: TestableScript;

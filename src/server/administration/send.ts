@@ -14,7 +14,6 @@ import { TRANSFER_PATH, type Transfer, type TransferProgress } from './transfer.
 const NO_SERVER_CODES = ['ENOENT', 'ECONNREFUSED'];
 
 /**
- * Connects to the server that runs on a data directory.
  * @param use what is done with the request, up to a response or not.
  * @returns what it returns; undefined if no server runs.
  * @throws Error with the reason, for any failure of the connection meanwhile
@@ -40,7 +39,6 @@ export async function askServer<T>(
   }
 }
 
-/** Returns the response to a request. */
 export async function responseTo(request: http.ClientRequest): Promise<http.IncomingMessage> {
   const [response] = (await once(request, 'response')) as [http.IncomingMessage];
   return response;
@@ -103,7 +101,7 @@ async function* progressOf(
   if (!isOver) throw endedEarly();
 }
 
-/** Yields the lines of a response. @throws Error if the server ends before the response is complete */
+/** @throws Error if the server ends before the response is complete */
 async function* responseLines(response: Promise<http.IncomingMessage>): AsyncGenerator<string> {
   try {
     yield* linesOf(await response);

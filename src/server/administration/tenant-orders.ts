@@ -18,7 +18,6 @@ const document = z.strictObject({ tenant: z.record(z.string(), z.unknown()) });
 /** Returns a line for each change. */
 export const apply = order({ body: document, run: (deps, { tenant }) => applyOrPlan(deps, tenant, 'apply') });
 
-/** Returns what `apply` would change. */
 export const plan = order({ body: document, run: (deps, { tenant }) => applyOrPlan(deps, tenant, 'plan') });
 
 /** Returns the tenant file, YAML. */

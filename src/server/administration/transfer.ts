@@ -32,10 +32,8 @@ export const transferSchema = z.discriminatedUnion('command', [
 
 export type Transfer = z.output<typeof transferSchema>;
 
-/** The path of transfers at a running server's socket. */
 export const TRANSFER_PATH = '/users';
 
-/** The progress of a transfer, and its result. */
 export type TransferProgress =
   | { failed: FailedUser }
   /** Lines of the exported file. */

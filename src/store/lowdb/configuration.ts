@@ -35,10 +35,7 @@ interface Group {
   durable: PromiseWithResolvers<void>;
 }
 
-/**
- * Opens a collection of the configuration.
- * @throws Error naming the file when it is missing or damaged, or a secret in it cannot be decrypted.
- */
+/** @throws Error naming the file when it is missing or damaged, or a secret in it cannot be decrypted. */
 export async function openConfigurationCollection(options: ConfigurationOptions): Promise<Configuration> {
   const { directory, name, spec, clock, check, seal } = options;
   const low = await openConfiguration(directory, name);

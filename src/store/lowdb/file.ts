@@ -17,13 +17,11 @@ const version = 1;
 /** The suffix of files that are being written; after a crash they are deleted. */
 export const temporarySuffix = '.tmp';
 
-/** Returns the path of a collection's file. */
 export function configurationFile(directory: string, collection: string): string {
   return join(directory, `${collection}.json`);
 }
 
 /**
- * Opens the lowdb database of a collection and reads it.
  * @param given the records of a collection that is being created, instead of reading the file
  * @throws Error naming the file when it is missing, damaged or of a newer release.
  */
@@ -54,7 +52,6 @@ function adapter(file: string, collection: string): Adapter<Texts> {
   };
 }
 
-/** Returns the document of a collection. */
 function encode(collection: string, texts: Texts): string {
   const header = JSON.stringify({ format, version, collection }).slice(0, -1);
   const records = [...texts.keys()].sort(compareIds).map((id) => `\n${texts.get(id)}`);

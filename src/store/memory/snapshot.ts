@@ -4,7 +4,7 @@ import type { Snapshot } from '../contract.ts';
 import { type AnyRecord, isExpired, parseRecord } from '../record.ts';
 import type { Table } from './table.ts';
 
-/** Copies the tables. @param at the time in epoch milliseconds by which records are expired. */
+/** @param at the time in epoch milliseconds by which records are expired. */
 export function tablesSnapshot(
   tables: Iterable<Table>,
   at: number,

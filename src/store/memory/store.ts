@@ -14,7 +14,7 @@ import { createTable, find, findBy, place, remove, type Table } from './table.ts
 
 const noCommit: Commit = () => undefined;
 
-/** Opens an empty store. @param clock decides whether a record has expired, in epoch milliseconds. */
+/** @param clock decides whether a record has expired, in epoch milliseconds. */
 export function openMemoryStore(clock: Clock): Store {
   let isClosed = false;
   let revision = 0;
@@ -64,7 +64,6 @@ export function openMemoryStore(clock: Clock): Store {
   };
 }
 
-/** One write of a batch, prepared. */
 interface PlannedWrite {
   table: Table;
   id: string;

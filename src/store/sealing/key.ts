@@ -8,7 +8,7 @@ import type { Random } from '../../runtime/secrets.ts';
 
 const KEY_BYTES = 32;
 
-/** Returns the path of the key's file. @param dataDir the data directory of the server. */
+/** @param dataDir the data directory of the server. */
 export function keyFile(dataDir: string): string {
   return join(dataDir, 'keys', 'secrets.key');
 }
@@ -33,11 +33,7 @@ export function checkOf(key: KeyObject): string {
   return createHmac('sha256', key).update('gatehouse key check value').digest('base64url');
 }
 
-/**
- * Reads the key in a file.
- * @returns undefined if there is no file.
- * @throws Error naming the file when it holds no key.
- */
+/** @returns undefined if there is no file. @throws Error naming the file when it holds no key. */
 export async function keyIn(file: string): Promise<KeyObject | undefined> {
   const text = await textOf(file);
   if (text === undefined) return undefined;
@@ -46,7 +42,7 @@ export async function keyIn(file: string): Promise<KeyObject | undefined> {
   throw new Error(`${file} holds no key of ${KEY_BYTES} bytes: ${RESTORE}`);
 }
 
-/** Creates a key in a file, atomically. @throws Error naming the file when it cannot be written. */
+/** @throws Error naming the file when it cannot be written. */
 export async function makeKey(file: string, random: Random): Promise<KeyObject> {
   const directory = dirname(file);
   const part = `${file}.part`;

@@ -13,7 +13,6 @@ import { opensWith, sealRest } from './records.ts';
 import { type Rewrite, rewriteConfiguration, rewriteDatabase, sealedTexts, withDatabase } from './rewrite.ts';
 
 export interface KeySource {
-  /** The data directory of the server. */
   dataDir: string;
   /** The key from the setting SECRETS_KEY; without it the key is in a file. */
   given: KeyObject | undefined;
@@ -107,7 +106,6 @@ export function checkIn(database: DatabaseSync, id: string): string | undefined 
   return String(value);
 }
 
-/** Stores a key check value. */
 export function putCheck(database: DatabaseSync, id: string, value: string): void {
   const text = JSON.stringify({ id, value });
   database
@@ -115,7 +113,6 @@ export function putCheck(database: DatabaseSync, id: string, value: string): voi
     .run(id, text, checksum('keyChecks', text));
 }
 
-/** Deletes a key check value. */
 export function removeCheck(database: DatabaseSync, id: string): void {
   database.prepare('DELETE FROM "keyChecks" WHERE id = ?').run(id);
 }

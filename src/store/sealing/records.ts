@@ -9,14 +9,10 @@ import {
   parseRecord,
 } from '../record.ts';
 
-/** Seals and opens the records of one collection. */
 export interface RecordSeal {
   /** Returns the JSON text to store for a record. */
   seal(record: Encoded): string;
-  /**
-   * Returns the record of a stored text.
-   * @throws SealFault when one of its members cannot be opened, or should be sealed and is not.
-   */
+  /** @throws SealFault when one of its members cannot be opened, or should be sealed and is not. */
   open(text: string): AnyRecord;
 }
 
@@ -103,7 +99,6 @@ interface Sealed {
 /** A sealed value that cannot be opened. */
 export class SealFault extends Error {}
 
-/** Returns whether a value has the form of a sealed one. */
 export function isSealed(value: unknown): value is Sealed {
   return isObject(value) && typeof value.sealed === 'string' && Object.keys(value).length === 1;
 }

@@ -58,7 +58,6 @@ export function rewriteDatabase(database: DatabaseSync, rewrite: Rewrite, before
   if (changed) database.exec('VACUUM; PRAGMA wal_checkpoint(TRUNCATE)');
 }
 
-/** Rewrites the files of the configuration. */
 export async function rewriteConfiguration(directory: string, rewrite: Rewrite): Promise<void> {
   for (const [name, { sealed }] of configurationSpecs()) {
     if (sealed === undefined) continue;

@@ -49,7 +49,6 @@ function split(filter: Filter): Branch[] | undefined {
   return [{ by: { field: 'id', equals: String(filter.equals) }, rest: [] }];
 }
 
-/** A statement and its parameters. */
 export interface Statement {
   sql: string;
   parameters: (string | number)[];

@@ -23,7 +23,6 @@ export interface Candidate {
   record(): AnyRecord;
 }
 
-/** Runs statements in the database. */
 export interface StatementRunner {
   /** Returns the numbers in a statement's only row. */
   numbers(statement: Statement): Promise<number[]>;

@@ -8,7 +8,6 @@ import { type AnyRecord, encodeRecord, encodeUpdate, isUniqueKey } from '../reco
 import { type Change, find, idsBy, place, remove, type SqlTable } from './table.ts';
 import type { Writer } from './writer.ts';
 
-/** One page of the result of a query. */
 export interface Found {
   records: AnyRecord[];
   more: boolean;
@@ -28,7 +27,6 @@ interface SqlCollectionOptions {
   check(): void;
 }
 
-/** Returns the collection of a table. */
 export function createSqlCollection({
   table,
   writer,

@@ -26,7 +26,6 @@ export function fillDatabase(
   database.exec('COMMIT');
 }
 
-/** Returns a function that inserts the keys of a record. */
 export function keyAdder(database: DatabaseSync, collection: SqlCollection): (record: AnyRecord) => void {
   const addUnique = prepare(database, collection, 'addUnique');
   const addIndex = prepare(database, collection, 'addIndex');

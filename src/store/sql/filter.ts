@@ -81,7 +81,6 @@ export function queryStatements(
   return { page: { sql, parameters }, total };
 }
 
-/** Returns how fields are written in SQL. */
 function fieldsOf(spec: AnySpec, dialect: Dialect): Pick<Terms, 'field' | 'isMember'> {
   return {
     field: (path) => {
@@ -110,7 +109,6 @@ function totalStatement(
 }
 
 interface Terms extends Writing {
-  /** The name of the collection. */
   name: string;
   spec: AnySpec;
   field(path: string): string;

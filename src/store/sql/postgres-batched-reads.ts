@@ -10,11 +10,9 @@ export type StoredRow = readonly (string | null)[];
 /** Returns the row of an id, read after the call; undefined if there is none. */
 export type GetRow = (id: string) => Promise<StoredRow | undefined>;
 
-/** The maximum number of queries under way. */
 const mostUnderWay = 2;
 const mostAtOnce = 100;
 
-/** Returns a function that reads rows of a collection. */
 export function createBatchedGet(run: Run, { get, getMany }: Pick<Statements, 'get' | 'getMany'>): GetRow {
   return batched(async (ids) => {
     const { rows } = ids.length === 1 ? await run(get, ids) : await run(getMany, [ids]);
@@ -28,7 +26,6 @@ interface RowWithNamed {
   named: { index: string; row: StoredRow }[];
 }
 
-/** Returns a function that reads rows with those that they name. */
 export function createBatchedGetWithNamed(
   run: Run,
   { getWithNamed }: Pick<Statements, 'getWithNamed'>,

@@ -30,7 +30,6 @@ interface PostgresCollectionOptions {
   pool: Pool;
   /** Runs a method and counts it as under way. @throws Error when the store is closed. */
   track<R>(work: () => Promise<R>): Promise<R>;
-  /** Returns the table of another collection. */
   tableOf(name: string): PostgresTable | undefined;
 }
 
@@ -41,7 +40,6 @@ interface Waiting {
   reject(reason: unknown): void;
 }
 
-/** Returns the collection of a table. */
 export function createPostgresCollection({
   table,
   pool,
@@ -64,7 +62,6 @@ interface Parts {
 
 type Reads = Pick<Collection<Stored>, 'get' | 'findBy' | 'list' | 'count'>;
 
-/** Returns the methods of a collection with each call tracked. */
 function tracked(methods: Collection<Stored>, track: PostgresCollectionOptions['track']): Collection<Stored> {
   const wrapped = Object.entries(methods).map(
     ([name, method]: [string, (...given: never[]) => Promise<unknown>]) => [

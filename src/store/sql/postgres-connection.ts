@@ -58,7 +58,7 @@ const numberIn = (parameters: URLSearchParams, name: string, otherwise: number) 
 export const connectionCount = ({ searchParams }: URL): number =>
   numberIn(searchParams, 'connections', defaultConnections);
 
-/** Returns the settings of a connection. @throws Error when a file that the URL names cannot be read. */
+/** @throws Error when a file that the URL names cannot be read. */
 export function connectionSettings(url: string): pg.ClientConfig {
   const address = new URL(url);
   // With TLS required, the server's certificate and name are always verified.

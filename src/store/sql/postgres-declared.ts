@@ -23,7 +23,6 @@ interface Declared {
   sealed: string[];
 }
 
-/** The declarations by collection. */
 export type Declaration = Record<string, Declared>;
 
 const rewrittenAtOnce = 500;

@@ -33,10 +33,7 @@ const LOOKED_AGAIN = 2_000;
 /** Creates or drops an index without blocking writes to the table. */
 const HOW = 'CONCURRENTLY';
 
-/**
- * Returns all declared indexes.
- * @param schema quoted; it makes the statements of different schemas distinguishable by their text.
- */
+/** @param schema quoted; it makes the statements of different schemas distinguishable by their text. */
 const declaredIndexes = (schema: string): Index[] =>
   collectionSpecs().flatMap(([name, spec]) => {
     const table = `${schema}."${name}"`;

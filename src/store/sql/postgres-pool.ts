@@ -41,7 +41,6 @@ export interface Pool {
   ): Promise<T>;
   /** Works on a separate connection without time limits, for starts and commands. */
   alone<T>(work: (run: Run) => Promise<T>): Promise<T>;
-  /** The settings for a connection outside the pool. */
   settings: pg.ClientConfig;
   /** The maximum number of connections of this process. */
   most: number;
@@ -249,7 +248,6 @@ export function meaning(error: unknown): unknown {
 // Connections that many reads share: each statement is sent at once, without waiting for earlier answers. A statement
 // then costs half of what it costs on a connection of its own. Not for statements that may wait for a lock.
 
-/** Shared connections, used in turn. */
 interface SharedConnections {
   /** Returns a connection that is connected or connecting. @throws what connecting throws. */
   next(): Promise<pg.Client>;

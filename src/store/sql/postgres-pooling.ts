@@ -8,7 +8,6 @@ export type Pooling = 'direct' | 'session' | 'transaction';
 
 interface Asked {
   settings: pg.ClientConfig;
-  /** The maximum number of connections of this process. */
   connections: number;
   /** Called with what the operator should change although it works. */
   warn?(message: string): void;

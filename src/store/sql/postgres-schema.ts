@@ -40,10 +40,9 @@ interface Migrating {
 }
 
 /**
- * Brings the schema to its present form.
  * @returns the key of the secrets, and the indexes to create while the server runs
  * @throws Error when a newer release has changed the schema, the database belongs to another program, or the key is
- * wrong.
+ *   wrong.
  */
 export async function migrateSchema(pool: Pool, { mustBeThere = false, openKey, log }: Migrating) {
   return oneAtATime(pool, async (run) => {

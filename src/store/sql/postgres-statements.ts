@@ -7,7 +7,6 @@ import { postgresDialect } from './dialect.ts';
 import type { PreparedStatement } from './postgres-pool.ts';
 import { fieldColumn, readStatements } from './schema.ts';
 
-/** Returns which tables of keys a collection has. */
 export const keyTables = ({ unique, indexes }: AnySpec) => ({
   unique: Object.keys(unique).length > 0,
   index: Object.keys(indexes).length > 0,
@@ -130,7 +129,6 @@ function gettingNamed(name: string, named: NonNullable<AnySpec['named']>): strin
 /** The statements of a collection; each is prepared in each connection that runs it. */
 export type Statements = ReturnType<typeof postgresStatements>;
 
-/** Returns the statements of a collection. */
 export function postgresStatements(name: string, spec: AnySpec) {
   const prepared = <N extends string>(texts: Record<N, string>) =>
     Object.fromEntries(

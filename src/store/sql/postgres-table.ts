@@ -27,16 +27,12 @@ type Make = (current: AnyRecord | undefined) => Encoded | undefined;
 const triesBeforeLock = 3;
 const mostTries = 20;
 
-/** A row that was read, with its version. */
 interface Found {
   record: AnyRecord;
   version: string;
 }
 
-/**
- * Returns the record of a row (id, data).
- * @throws RecordFault or SealFault naming the record when it is damaged or cannot be opened.
- */
+/** @throws RecordFault or SealFault naming the record when it is damaged or cannot be opened. */
 export function recordIn({ name, seal }: PostgresTable, row: readonly (string | null)[]): AnyRecord {
   const [id, data] = row;
   const record = seal.open(jsonFromPostgres(data ?? ''));

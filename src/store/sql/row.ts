@@ -4,13 +4,11 @@ import { crc32 } from 'node:zlib';
 import { type AnyRecord, parseRecord } from '../record.ts';
 import type { RecordSeal } from '../sealing/records.ts';
 
-/** A row as a database returns it. */
 export type Row = Readonly<Record<string, unknown>>;
 
 /** A stored record is not what was written. */
 export class RecordFault extends Error {}
 
-/** Returns the checksum of a record's stored text. */
 export function checksum(collection: string, text: string): number {
   return crc32(text, crc32(collection));
 }
@@ -23,10 +21,7 @@ export function textOfRow(collection: string, { id, data, sum }: Row): string {
   throw new RecordFault(`the record ${name} of ${collection} is damaged: its checksum does not match`);
 }
 
-/**
- * Returns the record of a row.
- * @throws RecordFault or SealFault naming the record when it is damaged or cannot be opened.
- */
+/** @throws RecordFault or SealFault naming the record when it is damaged or cannot be opened. */
 export function recordOfRow(collection: string, row: Row, seal: Pick<RecordSeal, 'open'>): AnyRecord {
   const record = seal.open(textOfRow(collection, row));
   if (columnText(record.id) === row.id) return record;

@@ -28,7 +28,6 @@ export type WriteName = (typeof writes)[number];
 /** A writing statement, by its number, and its parameters. */
 export type Operation = [statement: number, ...parameters: (string | number | null)[]];
 
-/** Returns the collections that are kept in the database. */
 export function sqlCollections(): SqlCollection[] {
   return collectionSpecs()
     .filter(([, spec]) => spec.kept === undefined)
@@ -76,10 +75,8 @@ export function textIndexes(
   });
 }
 
-/** Returns the column of an indexed field. */
 export const fieldColumn = (path: string) => `"field_${path}"`;
 
-/** Returns the name of the index of a field. */
 export const fieldIndex = (name: string, path: string) => `${name}_by_${path}`;
 
 /** Returns the SQL for an indexed field (a text) in a record's JSON. */
@@ -101,7 +98,6 @@ function putStatement(name: string, indexed: readonly string[], dialect: Dialect
   return `INSERT INTO "${name}" (${[...columns, ...fields].join(', ')}) SELECT ${values.join(', ')} FROM ${given} WHERE TRUE ON CONFLICT (id) DO UPDATE SET ${replaced.join(', ')}`;
 }
 
-/** Returns the writing statements of all collections. */
 export function writeStatements(dialect: Dialect): string[] {
   const { parameter: p } = dialect;
   return sqlCollections().flatMap(({ name, spec }) => [

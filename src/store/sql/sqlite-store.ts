@@ -175,7 +175,6 @@ const purgedAtOnce = 200;
 /** A write that changes nothing. */
 const probe = "INSERT OR REPLACE INTO meta (name, value) VALUES ('probe', '')";
 
-/** Opens the collections of a database. */
 export function openSqlite(options: SqliteOptions): SqliteStore {
   const { file, clock, deletion, log, checked, searchMs, spareThreads, check, sealOf } = options;
   const reader = openReader(file);
@@ -338,7 +337,7 @@ interface SearchRequest extends PromiseWithResolvers<Rows> {
   timer?: NodeJS.Timeout;
 }
 
-/** Returns threads that are started when they are needed. @param start starts a thread. @param timeoutMs milliseconds. */
+/** @param start starts a thread. @param timeoutMs milliseconds. */
 export function searchThreads(start: () => Thread, timeoutMs = TIMEOUT_MS): SearchThreads {
   const idle: Thread[] = [];
   const busy = new Set<Thread>();
@@ -411,9 +410,8 @@ function refuse(one: SearchRequest, error: Error): void {
 /** SQLITE_IOERR_FSYNC and SQLITE_IOERR_DIR_FSYNC. */
 const syncFaults = [1034, 1290];
 
-/** A thread with its own connection. */
 interface Thread {
-  /** Sends a request. @throws Error naming the file, with SQLite's code. */
+  /** @throws Error naming the file, with SQLite's code. */
   ask(request: Request): Promise<Record<string, unknown>[]>;
   /** Ends the thread, whatever it is doing; open requests are rejected. */
   end(): Promise<unknown>;

@@ -7,7 +7,6 @@ import { commitPragmas } from './sqlite-pragmas.ts';
 
 type Parameters = (string | number | null)[];
 
-/** The requests to the thread. */
 export type Request =
   | { open: { file: string; statements: string[] } }
   | { commit: [statement: number, ...Parameters][] }

@@ -62,7 +62,6 @@ interface WriterState extends WriterOptions {
   failed: (Error & { fatal?: boolean }) | undefined;
 }
 
-/** Returns the writer of a connection. */
 export function createWriter({ connection, onFailure }: WriterOptions): Writer {
   const state: WriterState = {
     connection,

@@ -35,11 +35,7 @@ const lineSchema = z.union([
 /** The file is not a backup, is damaged, or was written by a newer release. */
 class ArchiveFault extends Error {}
 
-/**
- * Writes a snapshot of a store.
- * @param release the release that writes it, for the header.
- * @param signal aborts the writing.
- */
+/** @param release the release that writes it, for the header. @param signal aborts the writing. */
 export async function writeArchive(
   store: Pick<Store, 'withSnapshot'>,
   key: KeyObject,

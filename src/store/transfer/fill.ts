@@ -10,7 +10,6 @@ import type { AnyRecord } from '../record.ts';
 import { collectionSpecs } from '../record.ts';
 import { FILLING, type Part, transferredCollections, transferredParts } from './parts.ts';
 
-/** How much has been copied. */
 export interface Progress {
   collection: string;
   records: number;
@@ -108,7 +107,6 @@ function createDigest(): Digest {
   };
 }
 
-/** Returns the collections in which two digests differ. */
 function differences(a: Digest, b: Digest): string[] {
   const [x, y] = [a.read(), b.read()];
   return [...new Set([...x.keys(), ...y.keys()])].filter((name) => {

@@ -21,7 +21,6 @@ export function transferredCollections(): CollectionName[] {
     .map(([name]) => name as CollectionName);
 }
 
-/** Some records of one collection. */
 export interface Part {
   collection: CollectionName;
   records: readonly AnyRecord[];
@@ -35,7 +34,6 @@ function transferredPart({ collection, records }: Part): Part {
     : { collection, records: records.filter(({ id }) => !own.includes(id)) };
 }
 
-/** Yields all records of a snapshot that are transferred. */
 export async function* transferredParts({ records }: Pick<Snapshot, 'records'>): AsyncGenerator<Part> {
   for (const collection of transferredCollections()) {
     for await (const page of records(collection)) yield transferredPart({ collection, records: page });

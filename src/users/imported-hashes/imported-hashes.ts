@@ -23,7 +23,6 @@ import {
   salted,
 } from './parts.ts';
 
-/** The prefix of a stored hash that was imported. */
 const PREFIX = '$imported$';
 
 /** Returns whether a stored hash was imported as a `custom_password_hash`. */
@@ -62,14 +61,13 @@ export function customHashOf(hash: string): CustomHash {
   return customPasswordHash.parse(JSON.parse(Buffer.from(hash.slice(PREFIX.length), 'base64url').toString()));
 }
 
-/** Returns whether a password matches a stored hash that was imported. */
 export async function verifyImported(hash: string, password: string): Promise<boolean> {
   const custom = customHashOf(hash);
   const bytes = passwordBytes(password, custom);
   return bytes !== undefined && comparerOf(custom)(bytes);
 }
 
-/** Returns the comparison of a hash. @throws HashFault if the hash is not accepted. */
+/** @throws HashFault if the hash is not accepted. */
 function comparerOf(custom: CustomHash): Compare {
   if (!Object.hasOwn(ALGORITHMS, custom.algorithm))
     throw new HashFault(`algorithm must be one of ${Object.keys(ALGORITHMS).join(', ')}.`);

@@ -8,7 +8,7 @@ import { withoutEnd } from '../../runtime/without-end.ts';
 /** Thrown for a hash that is refused; whoever imports it sees the message. */
 export class HashFault extends Error {}
 
-/** Asserts a condition. @throws HashFault with the message if it does not hold. */
+/** @throws HashFault with the message if it does not hold. */
 export function assertHash(holds: boolean, message: string): asserts holds {
   if (!holds) throw new HashFault(message);
 }
@@ -26,7 +26,7 @@ export const DIGEST_BYTES: Readonly<Record<string, number>> = {
   whirlpool: 64,
 };
 
-/** Returns a digest of data. @param name in {@link DIGEST_BYTES}. */
+/** @param name in {@link DIGEST_BYTES}. */
 export async function digestOf(name: string, data: Uint8Array): Promise<Buffer> {
   const hasher = await hasherOutsideNode(name);
   return hasher === undefined ? createHash(name).update(data).digest() : finished(hasher, data);

@@ -6,7 +6,6 @@ import { NO_PASSWORD } from '../credentials.ts';
 import { exportedFactor } from '../imported-factors.ts';
 import { customHashOf, isImported } from '../imported-hashes/imported-hashes.ts';
 
-/** Which users are exported, and what of them. */
 interface ExportOptions {
   /** The name of the connection whose users are exported; all users if undefined. */
   connection?: string | undefined;

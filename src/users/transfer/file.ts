@@ -18,7 +18,6 @@ export function withoutFaults({ errors, ...failed }: FailedUser): FailedUser {
   return { ...failed, errors: errors.map(({ fault: _, ...error }) => error) };
 }
 
-/** The content of a file. */
 export interface ImportFile {
   /** In the order of the file. */
   users: readonly ({ entry: Entry } | { failed: FailedUser })[];
@@ -35,7 +34,7 @@ export class FileFault extends Error {
   }
 }
 
-/** Reads a file. @param provider the strategy of the connection. @throws FileFault */
+/** @param provider the strategy of the connection. @throws FileFault */
 export function readFile(text: string, provider: string): ImportFile {
   const read = userReader(provider);
   const users = valuesOf(text).map(({ value, place }) => {
@@ -72,7 +71,6 @@ function valuesOf(text: string): PlacedValue[] {
 }
 
 /**
- * Parses a text of the file.
  * @param first the number of its first line in the file.
  * @throws FileFault with the position of the error. It does not quote the file, which may contain hashes.
  */

@@ -13,7 +13,6 @@ import { type Entry, withoutSecrets } from './entry.ts';
 import type { EntryError } from './entry-error.ts';
 import type { FailedUser, ImportFile } from './file.ts';
 
-/** The options of an import. */
 export interface ImportOptions extends ExpectedConnection {
   /** Whether a user with the same e-mail address is updated; otherwise such a user is an error. */
   upsert: boolean;
@@ -25,7 +24,6 @@ export interface ImportOptions extends ExpectedConnection {
   readsAsAddress(username: string): boolean;
 }
 
-/** The outcome for some users. */
 export interface ImportOutcome {
   inserted: number;
   updated: number;
@@ -33,16 +31,14 @@ export interface ImportOutcome {
 }
 
 export interface ImportDependencies extends Omit<UsersDependencies, 'hasher'> {
-  /** Ends the sessions and tokens of a user who is now blocked. */
   endBlocked(userId: string): Promise<void>;
 }
 
-/** What to do with one user. */
 type Plan = { insert: Write[]; entry: Entry } | { update: User; entry: Entry } | { failed: FailedUser };
 
 /**
- * Imports some users of a file. New users are written in one batch, together with the writes of `note`: if the process ends
- * before that batch, the same users can be imported again.
+ * New users are written in one batch, together with the writes of `note`: if the process ends before that batch, the
+ *   same users can be imported again.
  * @param progressWrites returns further writes for the outcome.
  * @throws AuthError 400 if the connection was deleted; the new users of this call are not written then.
  */
@@ -212,11 +208,10 @@ function insertOf(deps: ImportDependencies, { connection, unique }: ImportOption
 }
 
 /**
- * Updates an existing user. Metadata is replaced, the password only if it is unused ({@link replaceUnused}).
- *
- * The record is about the owner of the address, and anybody may have signed up with it. So an unverified address is
- * verified only if the record names this account by its `user_id`, or if nobody can log in with what the account's creator
- * had set: otherwise the creator would have a verified account in the owner's name.
+ * Metadata is replaced, the password only if it is unused ({@link replaceUnused}). The record is about the owner of the
+ *   address, and anybody may have signed up with it. So an unverified address is verified only if the record names this
+ *   account by its `user_id`, or if nobody can log in with what the account's creator had set: otherwise the creator
+ *   would have a verified account in the owner's name.
  */
 async function update(deps: ImportDependencies, user: User, entry: Entry): Promise<EntryError | undefined> {
   const { store } = deps;

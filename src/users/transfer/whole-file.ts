@@ -18,10 +18,7 @@ export interface ImportCounts {
   failed: number;
 }
 
-/**
- * Checks a whole file before any of its users is imported.
- * @throws FileFault if it is not a list of users.
- */
+/** @throws FileFault if it is not a list of users. */
 export async function checkFile(chunks: AsyncIterable<string>): Promise<void> {
   for await (const text of usersOf(chunks)) jsonOf(text);
 }

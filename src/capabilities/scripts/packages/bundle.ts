@@ -20,7 +20,6 @@ import { readModule } from './modules.ts';
 /** Limits of all files of an action together. */
 const MAX_SIZE = { files: 1000, bytes: 2 * 1024 * 1024 };
 
-/** What an action or script requires. */
 interface Needed {
   code: string;
   /** Names of the packages that it lists. */
@@ -187,7 +186,6 @@ async function resolveIn(folder: Folder, specifier: string, from: string | undef
   return file === undefined ? undefined : { file };
 }
 
-/** Reports whether a file is an ECMAScript module. */
 async function isModule(folder: Folder, file: string): Promise<boolean> {
   if (file.endsWith('.mjs')) return true;
   return file.endsWith('.js') && (await ownerOf(folder, file))?.json.type === 'module';

@@ -21,7 +21,6 @@ interface PackageJson {
   imports?: unknown;
 }
 
-/** A package's folder and its `package.json`. */
 export interface Package {
   directory: string;
   json: PackageJson;
@@ -30,11 +29,10 @@ export interface Package {
 export interface Folder {
   /** The real path of the folder that has the packages, `node_modules`. */
   root: string;
-  /** The `package.json` files that were read, by folder. */
   described: Map<string, PackageJson | undefined>;
 }
 
-/** Opens a folder of packages. @returns undefined where it does not exist. */
+/** @returns undefined where it does not exist. */
 export async function openFolder(path: string): Promise<Folder | undefined> {
   const root = await realpath(path).catch(() => undefined);
   return root === undefined ? undefined : { root, described: new Map() };
@@ -52,7 +50,7 @@ export async function fileAt({ root }: Folder, path: string): Promise<string | u
   return (await stat(real)).isFile() ? real : undefined;
 }
 
-/** Returns the first of some files that exists. @throws PackageFault */
+/** @throws PackageFault */
 export async function firstFile(folder: Folder, paths: readonly string[]): Promise<string | undefined> {
   for (const path of paths) {
     const file = await fileAt(folder, path);
@@ -80,7 +78,6 @@ async function read(folder: Folder, path: string): Promise<PackageJson | undefin
   }
 }
 
-/** Returns the package that a file belongs to. */
 export async function ownerOf(folder: Folder, file: string): Promise<Package | undefined> {
   for (const directory of upwards(folder, dirname(file))) {
     const json = await describedAt(folder, directory);

@@ -13,7 +13,6 @@ type Node = acorn.Node & Record<string, unknown>;
 type Edit = [number, number, string];
 
 /**
- * Reads a module.
  * @param isModule whether it is an ECMAScript module, which is converted to CommonJS.
  * @throws SyntaxError when it is no JavaScript.
  */
@@ -40,7 +39,6 @@ export function readModule(source: string, isModule: boolean): CommonJs {
   return { source: head + edited(source, edits), requires: [...requires] };
 }
 
-/** Calls a function with every node of a tree. */
 function walk(node: Node, visit: (node: Node) => void): void {
   visit(node);
   for (const value of Object.values(node)) {

@@ -10,7 +10,6 @@ import { PackageFault } from './folder.ts';
 export interface Requiring {
   name: string;
   code: string;
-  /** Names of packages. */
   dependencies: readonly string[];
 }
 
@@ -46,7 +45,6 @@ const MAX_SCANNED = 500;
 
 const LOAD = 'async (names) => { for (const name of names) require(name); return true; }';
 
-/** Makes the packages of a tenant's actions. */
 export function createPackages({ directory, scripts }: PackagesDependencies): Packages {
   const kept = new Map<string, Promise<ModuleFiles>>();
   const read = (key: string, { code, dependencies }: Requiring) => {

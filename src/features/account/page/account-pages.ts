@@ -61,7 +61,6 @@ const RECOVERY_CODE = SECOND_FACTORS['recovery-code'].method;
 const SECTION = '/security';
 const PATH = `${ACCOUNT}${SECTION}` as const;
 
-/** Maximum length of the name of a passkey or a security key. */
 const MAX_NAME_LENGTH = 100;
 
 const securityRoutes: RouteDeclarations<SecurityDependencies> = {
@@ -212,7 +211,6 @@ export interface AccountPagesDependencies
     SecurityDependencies,
     SessionsPageDependencies {}
 
-/** The routes of the account page. */
 export const accountPages: RouteDeclarations<AccountPagesDependencies> = {
   ...profileRoutes,
   ...emailRoutes,

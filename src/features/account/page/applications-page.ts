@@ -110,7 +110,6 @@ async function applicationsOf(deps: ApplicationsDependencies, ctx: Context, user
   return all.sort((a, b) => a.name.localeCompare(b.name));
 }
 
-/** Withdraws the user's consent to an application, and revokes its refresh tokens. */
 async function withdraw(
   { refreshTokens, store }: Pick<ApplicationsDependencies, 'refreshTokens' | 'store'>,
   userId: string,

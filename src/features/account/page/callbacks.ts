@@ -1,7 +1,6 @@
 // The redirect URIs of logins to the account page.
 import { addressesBelow, type ServerLoginCallback } from '../../../engine/client/server-login-callbacks.ts';
 
-/** Path of the account page. */
 export const ACCOUNT = '/account';
 
 /**

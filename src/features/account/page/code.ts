@@ -10,7 +10,6 @@ import { accountLimits } from '../declaration.ts';
 const CODE_SECONDS = 300;
 const DIGITS = 6;
 
-/** What a code is for, and where it is sent. */
 interface CodeRequest {
   purpose: string;
   channel: 'sms' | 'email';
@@ -22,7 +21,6 @@ interface CodeRequest {
 }
 
 /**
- * Sends a code.
  * @returns false when nothing can be sent to the address.
  * @throws AuthError 429 for too many codes; 503 when the code cannot be sent now.
  */
@@ -62,10 +60,7 @@ export async function sendCode(
 /** A code is bound to its session, because somebody else may have another session of the same user. */
 const subjectOf = (user: Actor['user'], login: Actor['login']) => `${user.id}\n${login.id}`;
 
-/**
- * Uses a code.
- * @returns the address it was sent to; undefined when it is wrong, or the password was changed since.
- */
+/** @returns the address it was sent to; undefined when it is wrong, or the password was changed since. */
 export async function useCode(
   { challenges }: Pick<FactorDependencies, 'challenges'>,
   { user, login }: Actor,

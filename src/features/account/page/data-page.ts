@@ -92,7 +92,6 @@ const MEMBERS = ['id', ...IDENTITY_MEMBERS, 'user_metadata', ...SERVER_MEMBERS] 
 /** How many log events the copy has, the newest first. */
 const EVENTS = 1_000;
 
-/** Returns a copy of a user's data. */
 async function copyOfData(deps: CopyDependencies, userId: string): Promise<object> {
   const { store, users } = deps;
   const [

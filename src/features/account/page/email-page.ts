@@ -47,7 +47,6 @@ type Step = 'allow' | 'prove';
 
 interface EmailChange {
   step: Step;
-  /** The new address. */
   email: string;
   /** The address at the time of the request. The links end when it changes. */
   from?: string;
@@ -59,7 +58,6 @@ interface EmailChange {
   session: string;
 }
 
-/** A change whose link is valid. */
 interface OpenChange extends EmailChange {
   user: User;
 }
@@ -157,7 +155,6 @@ async function validChange(
   return editable?.editsEmail === true ? { ...change, user } : undefined;
 }
 
-/** The result of a link that was used. */
 type ChangeOutcome = 'expired' | 'asked' | 'taken' | { changed: User; email: string };
 
 /** Uses a link. Of several concurrent calls one succeeds. */

@@ -14,7 +14,6 @@ import type { AccountLoginDependencies } from './login.ts';
 import { type AccountSession, accountSessionOf, actorOfLogin, passes } from './session.ts';
 
 export interface LinkingDependencies extends AccountLoginDependencies {
-  /** Ends the sessions and tokens of a user who was linked to another user. */
   endLinked(userId: string): Promise<void>;
 }
 
@@ -38,10 +37,7 @@ export function allowsLinking(
   return account_linking === 'suggest' && !isAdministratorId(user.id) && !mayBelongToAnother(user);
 }
 
-/**
- * Stores the login at the page.
- * @returns the ticket that the login to the second account carries; undefined when nobody is logged in.
- */
+/** @returns the ticket that the login to the second account carries; undefined when nobody is logged in. */
 export async function startLinking(deps: LinkingDependencies, ctx: Context): Promise<string | undefined> {
   const session = await accountSessionOf(deps, ctx);
   if (session === undefined) return undefined;
@@ -81,10 +77,7 @@ export async function pairOf(
   return verifiedChallenge === undefined ? undefined : validPair(deps, ctx, verifiedChallenge.data);
 }
 
-/**
- * Links the accounts. Of several concurrent calls one succeeds.
- * @returns the accounts; undefined as {@link pairOf}.
- */
+/** Of several concurrent calls one succeeds. @returns the accounts; undefined as {@link pairOf}. */
 export async function linkPair(
   deps: LinkingDependencies,
   ctx: Context,

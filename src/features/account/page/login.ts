@@ -116,7 +116,6 @@ async function applicationOf(
   );
 }
 
-/** A login to the page that has ended. */
 interface FinishedLogin {
   session: AccountSession;
   /** The section that the user wants to open. */
@@ -128,8 +127,7 @@ interface FinishedLogin {
 }
 
 /**
- * Ends a login to the page. Users with a second factor must have given it, even if the application requires none:
- * the page can remove it.
+ * Users with a second factor must have given it, even if the application requires none: the page can remove it.
  * @returns undefined when the browser was sent to log in again.
  */
 export async function finishLogin(

@@ -10,7 +10,7 @@ import type { PageActor } from './session.ts';
 
 export type NoticeDependencies = Pick<FactorDependencies, 'events' | 'messages'>;
 
-/** Records a change in the log. @param type the type of the log event. */
+/** @param type the type of the log event. */
 export function recordChange(
   { events }: Pick<NoticeDependencies, 'events'>,
   ctx: Context,

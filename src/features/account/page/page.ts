@@ -118,7 +118,7 @@ interface PageOptions {
   alert?: string | undefined;
 }
 
-/** Renders a page of the account page. @param template below views/pages/own. */
+/** @param template below views/pages/own. */
 export async function renderAccount(
   { config, csrf, views }: Pick<AccountPageDependencies, 'config' | 'csrf' | 'views'>,
   ctx: Context,

@@ -31,7 +31,6 @@ export async function editsPhone(
 }
 
 /**
- * Sends a code to a number.
  * @returns the number in E.164; undefined when it is invalid.
  * @throws AuthError 429 for too many codes; 503 when the code cannot be sent.
  */

@@ -48,7 +48,7 @@ export const profileRoutes: RouteDeclarations<ProfileDependencies> = {
   [`POST ${ACCOUNT}`]: formRoute('', { act: 'profile' }, saveProfile),
 };
 
-/** Renders the page. @param values what was typed, when the form is shown again. */
+/** @param values what was typed, when the form is shown again. */
 export async function showProfile(
   deps: ProfileDependencies,
   ctx: Context,

@@ -51,7 +51,6 @@ const OPEN_SECONDS = 3600;
 // `lax`, because people open the page from links in mails.
 const COOKIE = browserCookie('__Host-gatehouse_account', { sameSite: 'lax' });
 
-/** What is stored of a login to the page. */
 export interface AccountSession {
   clientId: string;
   sid: string;
@@ -91,10 +90,7 @@ export async function endAccountSession(
   await challenges.spendTicket(PURPOSE, secret);
 }
 
-/**
- * Returns the user at the page.
- * @returns undefined when nobody is logged in, or the session, password or account has ended since.
- */
+/** @returns undefined when nobody is logged in, or the session, password or account has ended since. */
 export async function pageActorOf(
   deps: AccountSessionDependencies,
   ctx: Context,
@@ -210,7 +206,6 @@ export async function recordFactor(
   await challenges.storeWithTicket(PURPOSE, COOKIE.secret(ctx) ?? '', 'login', proved);
 }
 
-/** Returns the actor of a login. */
 export function actorOfLogin(
   ctx: Context,
   { user, clientId, sid, login, factors }: AccountSession & { user: User },
@@ -218,10 +213,7 @@ export function actorOfLogin(
   return actorFrom(ctx, { user, clientId, login: { ...login, id: sid, factors } });
 }
 
-/**
- * Returns whether a check passes.
- * @param check a check that throws {@link STEP_UP} when the login does not suffice.
- */
+/** @param check a check that throws {@link STEP_UP} when the login does not suffice. */
 export async function passes(check: Promise<void>): Promise<boolean> {
   try {
     await check;

@@ -12,7 +12,6 @@ import { isSealed, openValue, sealValue } from '../../../store/sealing/records.t
 import type { ConnectedIdentity } from '../../../users/connected-accounts.ts';
 import { providerKey, type SealingDependencies } from '../redirect.ts';
 
-/** An account connection in progress. */
 export interface AccountConnection {
   id: string;
   userId: string;
@@ -47,7 +46,7 @@ export interface AccountConnectionDependencies extends SealingDependencies {
   random: Random;
 }
 
-/** Begins to connect an account. @returns the `auth_session` for the application, and the ticket for the browser. */
+/** @returns the `auth_session` for the application, and the ticket for the browser. */
 export async function beginConnecting(
   { challenges, random }: Pick<AccountConnectionDependencies, 'challenges' | 'random'>,
   request: Omit<AccountConnection, 'id'>,
@@ -100,7 +99,6 @@ export async function issueConnectCode(
 
 const placeOf = (id: string) => ({ collection: 'connectedAccounts', id, member: ['grant'] });
 
-/** A request to complete an account connection. */
 export interface Completion extends Pick<AccountConnection, 'userId' | 'clientId' | 'login' | 'redirectUri'> {
   authSession: string;
   connectCode: string;
@@ -108,10 +106,10 @@ export interface Completion extends Pick<AccountConnection, 'userId' | 'clientId
 }
 
 /**
- * Completes an account connection. Of several concurrent calls, exactly one succeeds.
+ * Of several concurrent calls, exactly one succeeds.
  * @returns it, with what the provider gave.
- * @throws AuthError 400 `invalid_grant` for a session or code that is unknown, used, expired or not the caller's, and for a
- *   wrong code verifier, which uses the code up.
+ * @throws AuthError 400 `invalid_grant` for a session or code that is unknown, used, expired or not the caller's, and
+ *   for a wrong code verifier, which uses the code up.
  */
 export async function completeConnecting(
   deps: AccountConnectionDependencies,

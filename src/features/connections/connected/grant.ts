@@ -94,7 +94,6 @@ async function upstreamOf(
 }
 
 /**
- * Returns the user's connected account.
  * @param hint the account's id at the provider; without one, the account connected first is returned.
  * @throws AuthError 401 `federated_connection_refresh_token_not_found` if there is none.
  */

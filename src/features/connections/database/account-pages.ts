@@ -65,7 +65,6 @@ const TRIGGER = 'password-reset-post-challenge';
 /** The cookie that keeps the link's ticket while the user is at another site or gives a second factor. */
 const TICKET_COOKIE = browserCookie('__Host-gatehouse_reset', { sameSite: 'lax', ttlSeconds: 3600 });
 
-/** The state of the actions, stored with the link's ticket. */
 interface ActionState {
   /** SHA-256 hashes of the proofs of allowed forms; several windows may be open. */
   allowed: readonly string[];
@@ -328,7 +327,6 @@ async function showNotChanged(deps: AccountPagesDependencies, ctx: Context, rese
   throw new AuthError(503, 'temporarily_unavailable', message);
 }
 
-/** Returns the organization that the reset was requested for. */
 async function organizationOf({ config }: AccountPagesDependencies, { verifiedChallenge }: OpenReset) {
   const { organization: name } = verifiedChallenge.data;
   return typeof name === 'string' ? config.organization(name) : undefined;

@@ -18,7 +18,6 @@ export interface CustomRunDependencies {
   events: Pick<Events, 'record'>;
 }
 
-/** Whom a script is run for, and in which connection. */
 export interface DatabaseRequest {
   connection: Connection;
   /** The user's e-mail address or username, as typed. */
@@ -36,13 +35,11 @@ export interface CustomRun {
   secret?: string;
 }
 
-/** The result of a script, or why it failed. */
 interface CustomAnswer {
   result?: unknown;
   failure?: ScriptFailure | undefined;
 }
 
-/** Returns whether a connection has the script. */
 export function hasScript(connection: Connection, name: CustomScriptName): boolean {
   return customScript(databaseOptions(connection), name) !== undefined;
 }
@@ -75,7 +72,7 @@ export async function runCustom(
   return { result, failure };
 }
 
-/** Records that a script failed. @param reason in English. */
+/** @param reason in English. */
 export function recordScriptFailure(
   { events }: Pick<CustomRunDependencies, 'events'>,
   { connection, identifier, clientId, ip }: DatabaseRequest,
@@ -103,7 +100,6 @@ export function databaseFailed(): AuthError {
   );
 }
 
-/** Returns the `context` argument of scripts (`enable_script_context`). */
 function contextOf(organization: Organization | undefined): object {
   if (organization === undefined) return {};
   const { id, name, display_name, metadata = {} } = organization;

@@ -28,7 +28,6 @@ interface CustomUsersDependencies {
 
 type CreateResult = Awaited<ReturnType<Users['create']>>;
 
-/** A user to be created in a connection with a custom database. */
 interface NewDatabaseUser {
   connection: Connection;
   email: string | undefined;

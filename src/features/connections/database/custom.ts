@@ -22,7 +22,6 @@ import { databaseEvents, databaseLimits } from './declaration.ts';
 
 export interface CustomDatabases {
   /**
-   * Verifies a password by the `login` script.
    * @returns the user; `wrong` with the script's explanation for wrong credentials; `failed` if the script failed or
    *   returned no valid user, which is recorded.
    * @throws AuthError 429 if the script has failed too often for this user.
@@ -70,7 +69,6 @@ export interface WrongPassword {
   account?: string | undefined;
 }
 
-/** Scripts that change a user. */
 type ChangeScript = 'verify' | 'change_email' | 'change_username' | 'delete';
 
 /** The members of the `create` script's user that the caller sets; tenant, connection, and client are added. */
@@ -91,7 +89,6 @@ interface CustomDatabasesDependencies extends CustomRunDependencies {
   pause: Pause;
 }
 
-/** Returns the custom databases of a tenant. */
 export function customDatabases(deps: CustomDatabasesDependencies): CustomDatabases {
   return {
     login: (request, password) => limitFailures(deps, request, () => login(deps, request, password)),
@@ -138,7 +135,7 @@ async function idOf(
   return typeof user === 'object' ? user.upstreamId : undefined;
 }
 
-/** Runs a script that changes a user. @throws AuthError 503 if nothing was changed. */
+/** @throws AuthError 503 if nothing was changed. */
 async function runChange(
   deps: CustomRunDependencies,
   request: DatabaseRequest,

@@ -9,7 +9,6 @@ import { policyText } from '../../../users/password-policy.ts';
 import { RegistrationRefused } from '../../../users/registration.ts';
 import type { SignUpRefusal } from '../../../users/signup.ts';
 
-/** The body of a LegacyError. */
 interface LegacyBody {
   error?: string;
   name?: string;
@@ -106,10 +105,7 @@ const passwordError = (name: string, message: string, extra: LegacyBody = {}) =>
     statusCode: 400,
   });
 
-/**
- * Returns the error for a refused sign-up.
- * @param revealsUsers whether the response may say that an address is taken (a flag of the tenant).
- */
+/** @param revealsUsers whether the response may say that an address is taken (a flag of the tenant). */
 export function signUpError(
   refusal: SignUpRefusal,
   connection: Connection,

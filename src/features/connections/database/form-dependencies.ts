@@ -26,7 +26,6 @@ export interface PasswordPagesDependencies
   showNext: ShowNext;
 }
 
-/** The connection that a form is posted for. */
 export interface FormConnection {
   connection: Connection;
   strategy: FormStrategy;

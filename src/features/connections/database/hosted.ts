@@ -57,7 +57,6 @@ async function formConnection({ config }: HostedDependencies, page: RequestPage,
   return byDomain?.strategy.page === 'form' ? byDomain : connectionOf(config, page);
 }
 
-/** The routes of the forms. */
 export const passwordPages: RouteDeclarations<PasswordPagesDependencies> = {
   'GET /u/:uid/login': getRoute('login'),
   'POST /u/:uid/login': postRoute(postLogin),
@@ -90,7 +89,7 @@ function signUpValuesOf(hint: string): SignUpValues {
   return { email: isPhone ? '' : hint, phone: isPhone ? hint : '', username: '' };
 }
 
-/** Returns whether the sign-up form is to be shown. @param form as in {@link showPasswordForm}. */
+/** @param form as in {@link showPasswordForm}. */
 export function wantsSignUp({ waiting }: RequestPage, form: string | undefined): boolean {
   // An invited user usually has no account yet.
   const defaultForm = waiting.invitedEmail === undefined ? waiting.params.screen_hint : 'signup';

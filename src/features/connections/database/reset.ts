@@ -31,7 +31,6 @@ export interface ResetDependencies extends CustomVerificationDependencies {
   events: Events;
   /** Ends pending enrollments and approvals of second factors, and forgets remembered browsers. */
   endPending(userId: string): Promise<void>;
-  /** Ends all sessions of a user, with their tokens. */
   endSessions(userId: string): Promise<void>;
   /** Does what `endSessions` does, and removes second factors and consents. */
   endAll(userId: string): Promise<void>;
@@ -39,7 +38,6 @@ export interface ResetDependencies extends CustomVerificationDependencies {
   detachLinked(userId: string): Promise<void>;
 }
 
-/** A reset that a link allows. */
 export interface OpenReset {
   user: User;
   /** The id under which the password is stored: the user's, or that of an identity that was linked to them. */
@@ -52,10 +50,9 @@ export interface OpenReset {
 }
 
 /**
- * Returns the reset of a valid ticket.
  * @param purpose of the ticket; by default that of a link.
- * @returns undefined if the ticket is not valid, the user no longer exists or has another address or name, or the password
- *   was changed since the ticket was issued.
+ * @returns undefined if the ticket is not valid, the user no longer exists or has another address or name, or the
+ *   password was changed since the ticket was issued.
  */
 export async function openReset(
   deps: ResetDependencies,
@@ -90,7 +87,6 @@ export async function openReset(
   };
 }
 
-/** Records a refused reset. */
 export function recordRefusedReset(
   { events }: Pick<ResetDependencies, 'events'>,
   reset: OpenReset | undefined,
@@ -107,7 +103,6 @@ export function recordRefusedReset(
   });
 }
 
-/** A new password, and who sets it. */
 interface NewPassword {
   ticket: string;
   /** The ticket's purpose, if it is not a link. */
@@ -120,7 +115,6 @@ interface NewPassword {
   by?: User;
 }
 
-/** Why a new password is refused. */
 export type ResetRefusal =
   | PasswordRefusal
   | { reason: 'expired' }

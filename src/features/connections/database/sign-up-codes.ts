@@ -57,7 +57,6 @@ interface WaitingSignUp {
   session: string;
 }
 
-/** The request and the connection of a sign-up that waits for codes. */
 interface SignUpRequest {
   page: RequestPage;
   connection: Connection;
@@ -132,7 +131,6 @@ type CodeHandler = (
   signUp: WaitingSignUp,
 ) => Promise<void>;
 
-/** Returns the declaration of a route at a waiting sign-up. */
 function codeRoute(handle: CodeHandler) {
   return {
     ...PAGE,
@@ -160,7 +158,6 @@ async function openSignUp(deps: PasswordPagesDependencies, ctx: Context, handle:
   await handle(deps, ctx, { page, connection: found.connection }, signUp);
 }
 
-/** Returns the address that is proved next. */
 function nextAddress({ left, addresses }: Pick<WaitingSignUp, 'left' | 'addresses'>) {
   const [kind = 'email'] = left;
   return { kind, address: addresses[kind] ?? '' };

@@ -44,7 +44,6 @@ const metadata = z
   });
 
 // docs/decisions/users-linking.md#sign-up-fields-without-a-limit-in-the-contract-have-at-most-300-characters
-/** The members of the body. */
 export const signUpFields = {
   client_id: text('client_id').optional().describe('The application; the connection must be enabled for it.'),
   connection: required('connection').describe('The name of a database connection.'),
@@ -84,7 +83,6 @@ export type SignUpBody = z.output<typeof signUpBody>;
 
 const { client_id: _1, connection: _2, password: _3, ...responseFields } = signUpFields;
 
-/** The schema of the response. */
 export const signUpAnswer = z.object({
   ...responseFields,
   _id: z.string().describe('The id of the user, without the prefix of the strategy.'),

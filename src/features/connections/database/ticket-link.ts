@@ -60,7 +60,6 @@ export async function issueTicketLink(
   return `${baseUrl}${path}?ticket=${secret}`;
 }
 
-/** The options that a ticket was requested with. */
 interface TicketOptions {
   resultUrl?: string;
   includeEmail: boolean;

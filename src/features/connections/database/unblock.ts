@@ -89,7 +89,7 @@ export function lockNotice(deps: LockNoticeDependencies): AttemptsDependencies['
   };
 }
 
-/** Mails the link. @param done the write that marks the notice as sent. */
+/** @param done the write that marks the notice as sent. */
 async function sendLink(
   deps: LockNoticeDependencies,
   { connection: name, userId, ip, lockedFor }: StoredLock,

@@ -30,7 +30,6 @@ export interface UsernamePasswordDependencies extends ProofDependencies, HostedD
 /** Path to which the form is posted. Upstream providers send their responses there, too (../upstream/routes.ts). */
 const CALLBACK = '/login/callback';
 
-/** The routes of customized login pages. */
 export const usernamePasswordRoutes: RouteDeclarations<UsernamePasswordDependencies> = {
   'POST /usernamepassword/login': { ...PAGE, errors: loginErrorShape, handle: verify },
 };

@@ -9,7 +9,6 @@ import { ticketTarget } from './ticket-link.ts';
 import { discardAccount, openVerification, verifyEmail } from './verification.ts';
 import { EMAIL_VERIFICATION } from './verification-link.ts';
 
-/** The routes of the verification page. */
 export const verificationPages: RouteDeclarations<AccountPagesDependencies> = {
   [`GET|HEAD ${EMAIL_VERIFICATION.path}` as const]: { ...PAGE, handle: showVerification },
   [`POST ${EMAIL_VERIFICATION.path}` as const]: { ...PAGE, handle: handleVerification },

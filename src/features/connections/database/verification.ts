@@ -33,7 +33,6 @@ export async function openVerification(
 }
 
 /**
- * Consumes the link.
  * @returns the user, now verified; undefined if the link is invalid.
  * @throws AuthError 503 if a custom database could not be updated; the link stays valid then.
  */

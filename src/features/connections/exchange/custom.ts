@@ -80,10 +80,7 @@ export function customExchange(deps: CustomExchangeDependencies): ExchangeToken 
   };
 }
 
-/**
- * Returns a session transfer token for a session in which the actor acts for the user.
- * @throws AuthError 400 if the action named no actor, or one who in turn acts for another.
- */
+/** @throws AuthError 400 if the action named no actor, or one who in turn acts for another. */
 async function transferAnswer(
   deps: CustomExchangeDependencies,
   { clientId, params, ctx }: GrantRequest,

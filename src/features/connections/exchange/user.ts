@@ -41,7 +41,6 @@ export interface ExchangedUserDependencies {
   askToVerify(user: User, connection: Connection, clientId: string | undefined, ip: string): Promise<void>;
 }
 
-/** A user, and the name of the connection of the login. */
 export interface NamedUser {
   user: User;
   connection: string;
@@ -92,7 +91,7 @@ async function userOfConnection(
   return { user: updated ?? user, connection: connection.name };
 }
 
-/** Returns a connection. @throws AuthError 400 if it is not the application's, or its users cannot be set by an exchange. */
+/** @throws AuthError 400 if it is not the application's, or its users cannot be set by an exchange. */
 async function connectionOf(
   { config }: ExchangedUserDependencies,
   clientId: string,
@@ -117,7 +116,6 @@ function upstreamIdOf(connection: Connection, id: string): string {
   return isWithinStrategy ? id : `${connection.name}|${id}`;
 }
 
-/** A user to be created. */
 interface NewUser {
   connection: Connection;
   /** @see upstreamIdOf */
@@ -169,9 +167,8 @@ async function addUser(
 }
 
 /**
- * Creates a user.
- * @returns undefined when the caller has to look the identity up: a concurrent request created it, or the connection is not a
- *   database.
+ * @returns undefined when the caller has to look the identity up: a concurrent request created it, or the connection is
+ *   not a database.
  */
 async function createUser(
   deps: ExchangedUserDependencies,
@@ -230,7 +227,7 @@ async function createUser(
 /** Returns the error, 400, for a user that cannot be set as the action asks. */
 const invalid = (description: string) => new AuthError(400, 'invalid_request', description);
 
-/** Returns the addresses of a new user. @throws AuthError 400 for attributes that this connection does not take. */
+/** @throws AuthError 400 for attributes that this connection does not take. */
 function addressesOf(
   connection: Connection,
   { email: address, username, phone_number }: ExchangedAttributes,
@@ -248,7 +245,7 @@ function addressesOf(
 
 const PROFILE = ['name', 'given_name', 'family_name', 'nickname', 'picture'] as const;
 
-/** Returns the profile that attributes give. @throws AuthError 400 for a picture that is no URI. */
+/** @throws AuthError 400 for a picture that is no URI. */
 function profileOf(attributes: ExchangedAttributes): Partial<Record<(typeof PROFILE)[number], string>> {
   const { picture } = attributes;
   if (picture != null && !/^https?:\/\//i.test(picture)) throw invalid('picture must be a URI.');

@@ -34,7 +34,7 @@ interface FailedAttempt {
   alert: string;
 }
 
-/** Shows the page. @param attempt the failed attempt, if any; the status is then 400. */
+/** @param attempt the failed attempt, if any; the status is then 400. */
 export async function showIdentifier(
   deps: HostedDependencies,
   ctx: Context,

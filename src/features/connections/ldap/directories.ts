@@ -78,7 +78,6 @@ export interface DirectoriesDependencies {
   clock: Clock;
 }
 
-/** Returns the directories of a tenant. */
 export function createDirectories(deps: DirectoriesDependencies): Directories {
   const pools = new Map<string, Pool>();
   const poolOf = ({ id, options }: Connection): Pool => {

@@ -2,7 +2,6 @@
 import { PLACEHOLDER } from '../../../records/ldap.ts';
 
 /**
- * Returns a search filter for a value.
  * @param template a filter with {@link PLACEHOLDER} where the value goes.
  * @param value untrusted text; it is escaped, so that it is compared and never parsed as filter syntax (RFC 4515 §3).
  */

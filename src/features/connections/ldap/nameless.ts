@@ -4,7 +4,6 @@ import { ldapOptions } from '../../../records/ldap.ts';
 import type { Directories } from './directories.ts';
 import { directoryStrategies } from './strategy.ts';
 
-/** Returns whether a connection's users are those of a directory. */
 export function isDirectory({ strategy }: Pick<Connection, 'strategy'>): boolean {
   return directoryStrategies.some(({ name }) => name === strategy);
 }

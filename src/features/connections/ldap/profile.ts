@@ -26,7 +26,6 @@ export const BINARY = ['objectGUID', 'GUID'];
  */
 export const IDENTIFYING = [...ENTRY_IDS, 'createTimestamp', 'whenCreated'];
 
-/** An entry of a directory. */
 export interface DirectoryEntry {
   dn: string;
   /** From which a new user's id is made. */
@@ -73,7 +72,6 @@ const textId = (name: string, form: RegExp) => (attributes: Entry) => {
   return value !== undefined && form.test(value) ? value.toLowerCase() : undefined;
 };
 
-/** Reads each kind of id from an entry. */
 const readId: Readonly<Record<(typeof ENTRY_IDS)[number], (attributes: Entry) => string | undefined>> = {
   objectGUID: binaryId('objectGUID'),
   entryUUID: textId('entryUUID', UUID),
@@ -112,13 +110,12 @@ function createdAtOf(attributes: Entry): number | undefined {
   return Number.isNaN(at) ? undefined : at;
 }
 
-/** Returns the attributes to request. */
 export function attributesOf(options: LdapOptions): string[] {
   const attributes = [...Object.values(FIELDS), ...Object.values(options.fieldsMap)].flat();
   return [...new Set([...IDENTIFYING, 'uid', ...attributes])];
 }
 
-/** Returns the profile of an entry. @param groups names of the user's groups; undefined if they were not requested. */
+/** @param groups names of the user's groups; undefined if they were not requested. */
 export function profileOf(
   entry: Entry,
   options: LdapOptions,

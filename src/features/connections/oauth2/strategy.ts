@@ -52,7 +52,7 @@ export const oauth2: RedirectStrategy = {
     grantOf(await refreshToken(deps, optionsOf(connection), token), deps.wallClock),
 };
 
-/** Returns the options of a connection. @throws AuthError by {@link upstreamFault} if a required one is missing. */
+/** @throws AuthError by {@link upstreamFault} if a required one is missing. */
 function optionsOf({ options }: Pick<Connection, 'options'>): OAuth2Options {
   const missing = missingOAuth2Options(options);
   if (missing.length > 0)
@@ -154,7 +154,6 @@ function mapFields(
 // The authorization request to an OAuth 2.0 provider (RFC 6749 §4.1.1), built from a connection's options and the application's
 // own request.
 
-/** Returns the URL of the authorization request. */
 export function authorizationUrl(options: OAuth2Options, request: UpstreamRequest): string {
   const url = new URL(options.authorizationURL);
   const scope = scopeOf(options, request);
@@ -235,7 +234,6 @@ export interface TokenAnswer {
 const BOUND_TYPES = new Set(['dpop', 'mac', 'pop', 'n_a']);
 
 /**
- * Exchanges the authorization code of a response.
  * @returns the whole token response.
  * @throws AuthError by {@link upstreamFault}; its description never includes what was sent.
  */
@@ -336,7 +334,6 @@ export function grantOf(answer: TokenAnswer, wallClock: UpstreamDependencies['wa
 /** The name of an endpoint in error descriptions. */
 type Endpoint = 'token endpoint' | 'profile endpoint';
 
-/** A response with its body. */
 interface ProviderAnswer {
   response: Response;
   text: string;
@@ -349,7 +346,7 @@ const MAX_ANSWER_BYTES = 256 * 1024;
 /** Some providers reject requests without a User-Agent. */
 export const USER_AGENT = 'Gatehouse';
 
-/** Sends a request to an endpoint. @throws AuthError by {@link endpointFault} if there is no response, and for a redirect. */
+/** @throws AuthError by {@link endpointFault} if there is no response, and for a redirect. */
 export async function requestEndpoint(
   { fetch }: Pick<UpstreamDependencies, 'fetch'>,
   endpoint: Endpoint,
@@ -367,13 +364,12 @@ export async function requestEndpoint(
   return { response, text };
 }
 
-/** Returns the error of an endpoint. @param what follows the endpoint's name. @param cause goes to the server's own log only. */
+/** @param what follows the endpoint's name. @param cause goes to the server's own log only. */
 export function endpointFault(endpoint: Endpoint, what: string, cause?: unknown): AuthError {
   return upstreamFault('invalid_request', `The identity provider's ${endpoint} ${what}.`, cause);
 }
 
 /**
- * Rejects a response that is an error.
  * @param error the member `error` of the response.
  * @param secrets those of the request, which the response may repeat.
  * @throws AuthError by {@link endpointFault}.

@@ -33,7 +33,6 @@ export type ClientCredential =
 /** A DPoP key (RFC 9449). */
 export type ProofKey = CryptoKeyPair;
 
-/** The exchange of an authorization code. */
 export interface CodeExchange {
   metadata: Metadata;
   clientId: string;
@@ -64,10 +63,7 @@ export async function discover(fetch: Outbound['fetch'], address: string): Promi
   return configuration.serverMetadata() as Metadata;
 }
 
-/**
- * Exchanges an authorization code.
- * @throws errors of openid-client, with an OutboundError as the cause if the request failed.
- */
+/** @throws errors of openid-client, with an OutboundError as the cause if the request failed. */
 export async function exchangeCode(fetch: Outbound['fetch'], exchange: CodeExchange): Promise<Tokens> {
   const { redirectUri, code, codeVerifier } = exchange;
   const config = configurationOf(exchange);

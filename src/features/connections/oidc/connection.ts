@@ -121,7 +121,7 @@ function checkDocument<Options extends OpenIdOptions>(
 
 const withoutSlash = (text: string) => text.replace(/\/$/, '');
 
-/** Returns an endpoint. @throws AuthError by `upstreamFault` if the provider has none, or it is not an https URL. */
+/** @throws AuthError by `upstreamFault` if the provider has none, or it is not an https URL. */
 export function endpointOf(
   metadata: Metadata,
   name: 'authorization_endpoint' | 'token_endpoint' | 'jwks_uri',

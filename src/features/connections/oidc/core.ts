@@ -23,7 +23,6 @@ import { exchangeCode, exchangeRefreshToken, userInfoOf, withProofKey } from './
 import { idTokenFault } from './id-token.ts';
 import type { Preset, ProviderResponse } from './preset.ts';
 
-/** Creates the strategy of a preset. */
 export function openIdStrategy<Options extends OpenIdOptions>(preset: Preset<Options>): RedirectStrategy {
   const { name, label, isSocial, idsWithin } = preset;
   return {

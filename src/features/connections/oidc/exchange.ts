@@ -24,7 +24,7 @@ export async function withProofKey<Options extends OpenIdOptions>(
   return { ...connection, boundTo: await proofKey(alg) };
 }
 
-/** Exchanges an authorization code. @throws AuthError by `upstreamFault`; its description never includes what was sent. */
+/** @throws AuthError by `upstreamFault`; its description never includes what was sent. */
 export async function exchangeCode<Options extends OpenIdOptions>(
   deps: UpstreamDependencies,
   connection: OpenIdConnection<Options>,
@@ -41,7 +41,7 @@ export async function exchangeCode<Options extends OpenIdOptions>(
   return client.exchangeCode(deps.fetch, exchange).catch(providerFault('token endpoint'));
 }
 
-/** Exchanges a refresh token. @throws AuthError as {@link exchangeCode}. */
+/** @throws AuthError as {@link exchangeCode}. */
 export async function exchangeRefreshToken<Options extends OpenIdOptions>(
   deps: UpstreamDependencies,
   connection: OpenIdConnection<Options>,

@@ -6,7 +6,6 @@ import { verifyJwt } from '../../../capabilities/signing/verify-jwt.ts';
 import { isSameSecret } from '../../../runtime/secrets.ts';
 import { upstreamFault } from '../redirect.ts';
 
-/** The claims of a verified ID token. */
 export type Claims = JWTPayload & { iss: string; sub: string };
 
 /** What an ID token is verified against. */
@@ -35,7 +34,7 @@ const TOLERANCE = 60;
 /** Characters of a `sub` (OpenID Connect Core 1.0 §2). */
 const MAX_SUBJECT_LENGTH = 255;
 
-/** Verifies an ID token. @returns its claims. @throws AuthError by `upstreamFault` if it is not valid. */
+/** @returns its claims. @throws AuthError by `upstreamFault` if it is not valid. */
 export async function verifyIdToken(token: string, expected: ExpectedToken): Promise<Claims> {
   const { audiences, nonce, accessToken, isIssuer, acceptsAnyAzp = false } = expected;
   const { payload, protectedHeader } = await verifySigned(token, expected);
@@ -92,7 +91,7 @@ function reasonOf(thrown: unknown): string {
   return 'cannot be verified, because the keys cannot be read';
 }
 
-/** Returns the error of an ID token. @param what describes the fault to the application, without the contents of the token. */
+/** @param what describes the fault to the application, without the contents of the token. */
 export function idTokenFault(what: string, cause?: unknown) {
   return upstreamFault('access_denied', `The ID token of the identity provider ${what}.`, cause);
 }

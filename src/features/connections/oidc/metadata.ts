@@ -1,6 +1,5 @@
 // The metadata of an OpenID provider (OpenID Connect Discovery 1.0 §3).
 
-/** The members of a discovery document that are used. */
 export interface Metadata {
   issuer: string;
   authorization_endpoint?: string | undefined;

@@ -56,10 +56,8 @@ const DEFAULT_GROUPS = 250;
 const MAX_GROUPS = 5_000;
 /** Entries of one page of the response. */
 const PAGE_SIZE = 500;
-/** Pages that are read. */
 const MAX_PAGES = 20;
 
-/** What a connection's options ask for. */
 interface RequestedData {
   attributes: readonly string[];
   /** Direct groups only, or nested ones, too; undefined for none. */
@@ -77,7 +75,6 @@ function requestedData(options: WaadOptions): RequestedData {
   return { attributes, groups: has('groups') || has('group_ids') ? 'memberOf' : undefined };
 }
 
-/** Returns the scopes that a connection's requests to Graph need. */
 function graphScopes(options: WaadOptions): string[] {
   const { attributes, groups } = requestedData(options);
   return [
@@ -135,7 +132,7 @@ function graphOrigin({ msgraph_host: host, token_endpoint: endpoint }: Metadata)
 
 type GraphRequest = (url: string) => Promise<Record<string, unknown> | undefined>;
 
-/** Sends a request to Graph. @returns the response body; undefined if the organization has not consented to the request. */
+/** @returns the response body; undefined if the organization has not consented to the request. */
 async function requestGraph(
   deps: Pick<UpstreamDependencies, 'fetch'>,
   url: string,

@@ -7,7 +7,6 @@ import type { SamlMetadata } from '../samlp/metadata-import.ts';
 import type { Claims } from './id-token.ts';
 import type { Metadata } from './metadata.ts';
 
-/** What a provider sent about a user. */
 export interface ProviderResponse {
   claims: Claims;
   /** The claims of the userinfo endpoint; empty if it was not used. */
@@ -16,14 +15,12 @@ export interface ProviderResponse {
   parameters: Readonly<Record<string, string>>;
 }
 
-/** The description of a strategy. */
 export interface Preset<Options extends OpenIdOptions> {
   name: StrategyName;
   /** The provider's name; absent for strategies that many providers use, whose connections are shown by their own names. */
   label?: string;
   isSocial: boolean;
   idsWithin: RedirectStrategy['idsWithin'];
-  /** Validates a connection's options. */
   parse(options: unknown): Options;
   type: 'back_channel' | 'front_channel';
   /** The scopes of a connection whose options have none. */

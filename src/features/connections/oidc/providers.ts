@@ -8,7 +8,6 @@ import { MAX_DOCUMENT_BYTES, type Metadata } from './metadata.ts';
 
 export interface OpenIdProviders {
   /**
-   * Returns the discovery document of a provider.
    * @param address the issuer, or the URL of the document.
    * @throws errors of openid-client if it cannot be read, or has another issuer.
    */
@@ -45,7 +44,6 @@ interface CacheEntry<T> {
   searchedAt?: number;
 }
 
-/** Creates the cache of a tenant's providers. */
 export function openIdProviders({ fetch, clock }: ProvidersDependencies): OpenIdProviders {
   const metadata = cacheOf(clock, FRESH.metadata, async (address) => {
     const { discover } = await import('./client.ts');

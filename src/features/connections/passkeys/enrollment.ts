@@ -93,7 +93,6 @@ export interface OfferDependencies extends SessionDependencies {
   config: Pick<Config, 'settings'>;
 }
 
-/** The part of the login page's model for passkeys. */
 interface PasskeyOffer {
   passkey: {
     action: string;

@@ -50,7 +50,6 @@ const PASSKEY_AMR = ['pop', 'user', 'mfa'] as const;
 
 const invalidPasskey = () => new AuthError(403, 'invalid_grant', 'The passkey is not good for this login.');
 
-/** The passkey grant. */
 export const passkeyGrant: GrantDeclaration<PasskeyGrantDependencies> = {
   grantType: PASSKEY_GRANT,
   summary: 'A passkey: a login, or the sign-up that `/passkey/register` began',

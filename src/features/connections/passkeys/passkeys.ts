@@ -30,7 +30,6 @@ export const PASSKEY_VERIFICATION = 'required';
 const recordId = (credentialId: string) => sha256(`passkey\n${credentialId}`);
 
 /**
- * Returns the registration of a passkey.
  * @param account id of the account. The user handle is a hash of it, so that it reveals nothing about the person
  *   (WebAuthn Level 3 §14.6.1).
  * @param name that authenticators show.
@@ -49,7 +48,6 @@ export function passkeyRegistration(
 /** The owner of a new passkey, and how it was registered. */
 interface PasskeyOwner extends Pick<PasskeyRecord, 'user_id' | 'connection'> {
   userAgent: string;
-  /** The registration that the authenticator answered. */
   registration: Registration;
   party: Pick<RelyingParty, 'id'>;
   /** The initial name of the passkey. */
@@ -88,7 +86,6 @@ export function isRegistered(thrown: unknown): boolean {
 }
 
 /**
- * Stores a verified passkey for a user.
  * @param also written in the same batch, before.
  * @returns false if the credential is already registered, or the user has too many.
  */
@@ -111,7 +108,6 @@ export async function storePasskey(
   }
 }
 
-/** Removes a passkey. */
 export async function deletePasskey(
   { store }: Pick<PasskeyDependencies, 'store'>,
   { credential_id }: Pick<WebAuthnCredential, 'credential_id'>,

@@ -25,7 +25,7 @@ export const PASSKEY_GRANT = 'urn:okta:params:oauth:grant-type:webauthn';
 export interface PasskeyRoutesDependencies extends SessionDependencies {
   baseUrl: string;
   config: Config;
-  /** Authenticates the application that sent the request. @returns its client_id. */
+  /** @returns its client_id. */
   authenticateClient(ctx: Context): Promise<string>;
 }
 

@@ -6,7 +6,6 @@ import { sha256 } from '../../../runtime/secrets.ts';
 import type { Profile } from '../../../users/create.ts';
 import type { TypedAddresses } from '../../../users/signup.ts';
 
-/** What a ceremony was begun for. */
 export interface PasskeySession {
   clientId: string;
   /** The connection's name. */
@@ -29,7 +28,7 @@ export interface SessionDependencies {
 const PURPOSE = 'passkey';
 const SESSION_SECONDS = 300;
 
-/** Begins a ceremony. @returns `auth_session`, and the challenge for the authenticator. */
+/** @returns `auth_session`, and the challenge for the authenticator. */
 export async function beginSession(
   { challenges, random }: SessionDependencies,
   session: PasskeySession,

@@ -10,7 +10,6 @@ import { isPasswordless, type PasswordlessStrategy } from './strategy.ts';
 export interface PasswordlessConnection {
   record: Connection;
   strategy: PasswordlessStrategy;
-  /** Number of digits of a code. */
   digits: number;
   /** Lifetime of a code or link. */
   ttlSeconds: number;
@@ -19,10 +18,7 @@ export interface PasswordlessConnection {
   authParams?: Readonly<Record<string, unknown>>;
 }
 
-/**
- * Returns the passwordless connection of a name or realm.
- * @throws AuthError 400 `bad.connection` if there is none, or it is not enabled for the application.
- */
+/** @throws AuthError 400 `bad.connection` if there is none, or it is not enabled for the application. */
 export async function passwordlessConnection(
   config: Config,
   clientId: string,

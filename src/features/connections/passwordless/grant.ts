@@ -20,7 +20,6 @@ export interface PasswordlessGrantDependencies extends ProofDependencies {
 /** The path of the grant type, below the tenant's `vendor_host`. */
 export const OTP_GRANT = '/oauth/grant-type/passwordless/otp';
 
-/** The `passwordless/otp` grant. */
 export const passwordlessGrant: GrantDeclaration<PasswordlessGrantDependencies> = {
   grantType: OTP_GRANT,
   summary: 'A code that was sent by e-mail or SMS',

@@ -81,7 +81,7 @@ function showAddressForm(
   });
 }
 
-/** Opens a page. @returns undefined if the browser was redirected because the request does not wait for this page. */
+/** @returns undefined if the browser was redirected because the request does not wait for this page. */
 async function openCodePage(
   deps: PasswordlessPagesDependencies,
   ctx: Context,
@@ -212,7 +212,6 @@ function alertOf(thrown: AuthError, { strategy }: PasswordlessConnection): strin
 
 // The pages at which a user types an address, and then the code that was sent to it.
 
-/** The request and the connection of a page. */
 interface CodePage {
   page: RequestPage;
   connection: PasswordlessConnection;

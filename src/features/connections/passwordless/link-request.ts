@@ -7,7 +7,6 @@ import { isCallbackOf } from '../../../http/schemes.ts';
 import { authenticationMethod } from '../../../records/client-authentication.ts';
 import type { Client } from '../../../records/collections.ts';
 
-/** The query of a link. */
 export const linkQuery = z.looseObject({
   client_id: required('The application.'),
   connection: required('The name of a passwordless connection.'),
@@ -56,14 +55,12 @@ const STANDARD = new Set([
   'ui_locales',
 ]);
 
-/** Limits of a link in a mail. */
 const MAX_PARAMETERS = 30;
 
 const MAX_QUERY_LENGTH = 6_000;
 
 const MAX_VALUE_LENGTH = 2_048;
 
-/** Parameters of the link's authorization request. */
 export interface LinkParameters {
   response_type?: string;
   response_mode?: string;

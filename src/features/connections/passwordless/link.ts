@@ -67,7 +67,6 @@ export function startingBrowser(
   return isOurs && ctx.is('json') ? nameBrowser(ctx, random) : undefined;
 }
 
-/** A link that a browser has followed. */
 interface FollowedLink {
   client: Client;
   purpose: string;

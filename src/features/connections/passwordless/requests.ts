@@ -21,7 +21,6 @@ export const startBody = z.strictObject({
   auth0Client: unchecked('The name and version of the SDK.'),
 });
 
-/** The response of POST /passwordless/start. */
 export const startAnswer = z.object({
   _id: z.string().describe('Stands for the address, whether or not it has a user.'),
   email: z.string().optional(),
@@ -70,10 +69,7 @@ export const FIELD_ERRORS: FieldErrors = {
   maxLength: 2048,
 };
 
-/**
- * Reads a start request.
- * @throws AuthError 400 `bad.<field>` for an invalid field; `bad.request` for unknown ones.
- */
+/** @throws AuthError 400 `bad.<field>` for an invalid field; `bad.request` for unknown ones. */
 export function readStart(fields: Fields): StartRequest {
   const unknown = Object.keys(fields).filter((name) => !Object.hasOwn(startBody.shape, name));
   if (unknown.length > 0) {

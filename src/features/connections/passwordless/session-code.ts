@@ -23,10 +23,8 @@ import { email } from './email.ts';
 import { sms } from './sms.ts';
 import type { PasswordlessStrategy } from './strategy.ts';
 
-/** The purpose of the challenges of such codes. */
 export const SESSION_PURPOSE = 'database_code';
 
-/** The data stored with an `auth_session`. */
 export interface StoredSession {
   clientId: string;
   /** The connection's name. */
@@ -45,10 +43,8 @@ const BY_KIND = {
   phone_number: { strategy: sms, verifiedMember: 'phone_verified' },
 } as const;
 
-/** Returns the member of a user that says whether an address of a kind is verified. */
 export const verifiedMemberOf = (kind: CodeKind) => BY_KIND[kind].verifiedMember;
 
-/** Returns the strategy that sends codes to addresses of a kind. */
 export const strategyFor = (kind: CodeKind): PasswordlessStrategy => BY_KIND[kind].strategy;
 
 // docs/decisions/passwordless-messages.md#codes-for-a-database-connection-are-sent-only-to-verified-addresses-of-its-users
@@ -208,7 +204,6 @@ export function codeStep(connection: { name: string }, kind: CodeKind): string {
   return `code/${connection.name}/${strategyFor(kind).name}`;
 }
 
-/** Returns the links to the code pages that the pages of a database connection show. */
 export function codeChoices({ waiting }: RequestPage, connection: Connection): LoginChoice[] {
   return codeKinds(connection).map((kind) => {
     const { text, icon } = strategyFor(kind);

@@ -21,7 +21,6 @@ import {
 } from './session-code.ts';
 import { type StartDependencies, start } from './start.ts';
 
-/** The body of POST /otp/challenge. */
 export const sessionBody = z.object({
   ...CLIENT_FIELDS,
   connection: optional('The name of a database connection; by default the connection of the application.'),
@@ -146,7 +145,7 @@ export function asPasswordless(
   };
 }
 
-/** Authenticates the application. @throws AuthError 401; 403 for an application without the grant. */
+/** @throws AuthError 401; 403 for an application without the grant. */
 async function clientOf({ config, authenticateClient }: SessionDependencies, ctx: Context): Promise<Client> {
   const client = await config.client(await authenticateClient(ctx));
   const grantType = grantTypeOf(OTP_GRANT, config.settings().vendor_host);

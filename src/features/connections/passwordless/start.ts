@@ -57,7 +57,6 @@ interface StartOptions {
   languages: Languages;
 }
 
-/** A start, with the caller's `User-Agent`. */
 type StartWithUserAgent = StartOptions & { userAgent: string };
 
 /**

@@ -12,7 +12,6 @@ import { userEvents } from '../../../users/declaration.ts';
 import { FIRST_VERSION } from '../../../users/login.ts';
 import { type Proof, requireMayJoin, type StepStrategy, type Strategy, strategy } from '../strategy.ts';
 
-/** The purpose of the challenges of passwordless logins. */
 export const PURPOSE = 'passwordless';
 
 /** Returns the subject of a passwordless challenge: one application's logins with one address. */
@@ -20,10 +19,8 @@ export function subjectOf(clientId: string, connection: { name: string }, addres
   return `${connection.name}\n${address}\n${clientId}`;
 }
 
-/** The properties of a passwordless strategy. */
 interface PasswordlessTraits {
   name: StrategyName;
-  /** The kind of address, and the name of its field in requests. */
   kind: 'email' | 'phone_number';
   amr: readonly string[];
   /** The message key of the link to its pages, and the icon beside it. */
@@ -34,7 +31,6 @@ interface PasswordlessTraits {
   sendsLinks: boolean;
   /** Returns the form in which an address is stored and sent to; undefined if it is not valid. */
   normalize(text: string): string | undefined;
-  /** Returns the error for an invalid address at /passwordless/start. */
   invalid(text: string): AuthError;
   /** Returns the response of /passwordless/start. @param language of the request's `X-Request-Language`, if any. */
   startResponse(address: string, language: string | undefined): object;
@@ -46,7 +42,6 @@ interface PasswordlessTraits {
 export type PasswordlessStrategy = StepStrategy<string> &
   Omit<PasswordlessTraits, 'wrong'> & { wrong(): AuthError };
 
-/** Returns whether a strategy is a passwordless one. */
 export function isPasswordless(strategy: Strategy): strategy is PasswordlessStrategy {
   return 'sendsLinks' in strategy;
 }

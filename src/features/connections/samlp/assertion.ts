@@ -30,7 +30,6 @@ interface ExpectedAssertion {
   clock: Clock;
 }
 
-/** The contents of an assertion. */
 export interface AssertionContents {
   id: string;
   nameId: { value: string; format: string; qualifiers: Readonly<Record<string, string>> } | undefined;
@@ -96,7 +95,7 @@ function checkConditions(assertion: XmlElement, { audience, clock }: ExpectedAss
   if (!isKnown) throw badMessage('The assertion has a condition that is not known.');
 }
 
-/** Checks NotBefore and NotOnOrAfter of an element. @throws AuthError 400 outside that period. */
+/** @throws AuthError 400 outside that period. */
 function checkPeriod(element: XmlElement, clock: Clock): void {
   const [from, until] = [attribute(element, 'NotBefore'), attribute(element, 'NotOnOrAfter')];
   const [start, end] = [epochOf(from), epochOf(until)];

@@ -51,7 +51,7 @@ export function samlMetadata(deps: MetadataDependencies): SamlMetadata {
   };
 }
 
-/** Fetches metadata. @throws AuthError by {@link upstreamFault} if it cannot be fetched, 400 if it is not metadata. */
+/** @throws AuthError by {@link upstreamFault} if it cannot be fetched, 400 if it is not metadata. */
 export async function fetchMetadata(
   { fetch, xml }: Pick<UpstreamDependencies, 'fetch' | 'xml'>,
   url: string,

@@ -28,7 +28,7 @@ export interface ProviderMetadata {
 
 /** The metadata that connections have, or name by its URL. Logins and messages read it again and again, so it is cached. */
 export interface SamlMetadata {
-  /** Returns the metadata in a text. @throws AuthError 400 if it is not metadata. */
+  /** @throws AuthError 400 if it is not metadata. */
   in(text: string): Promise<ProviderMetadata>;
   /**
    * Returns the metadata at a URL, fetched at most once an hour.
@@ -38,7 +38,7 @@ export interface SamlMetadata {
   of(options: object, url: string): Promise<ProviderMetadata>;
 }
 
-/** Reads metadata. @param text XML. @throws AuthError 400 if it does not describe exactly one identity provider. */
+/** @param text XML. @throws AuthError 400 if it does not describe exactly one identity provider. */
 export async function readMetadata(xml: XmlReader, text: string): Promise<ProviderMetadata> {
   return providerIn((await xml.open(withoutComments(text), METADATA)).root);
 }

@@ -29,17 +29,16 @@ export interface SamlProvider {
   verifier: Verifier;
 }
 
-/** Whether a connection's provider is a SAML identity provider. */
 export function isSaml({ strategy }: Pick<Connection, 'strategy'>): boolean {
   return strategyRecord(strategy)?.options === samlpOptionsSchema;
 }
 
-/** Returns the options of a SAML connection, with defaults. @throws ZodError for options that were never validated. */
+/** @throws ZodError for options that were never validated. */
 export function samlpOptions({ options }: Pick<Connection, 'options'>): SamlpOptions {
   return samlpOptionsSchema.parse(options);
 }
 
-/** Returns the provider of a connection. @throws AuthError by {@link upstreamFault} if its metadata or options are incomplete. */
+/** @throws AuthError by {@link upstreamFault} if its metadata or options are incomplete. */
 export async function providerOf(
   deps: Pick<UpstreamDependencies, 'samlMetadata'>,
   connection: Pick<Connection, 'options'>,

@@ -37,10 +37,10 @@ interface ExpectedResponse {
 }
 
 /**
- * Verifies a Response.
  * @param encoded the form field SAMLResponse, base64.
  * @returns its assertion, and the Issuer of the Response (empty if it has none).
- * @throws AuthError if it is not a Response, is not signed, does not have exactly one assertion, or its status is not success.
+ * @throws AuthError if it is not a Response, is not signed, does not have exactly one assertion, or its status is not
+ *   success.
  */
 export async function verifyResponse(
   encoded: string,

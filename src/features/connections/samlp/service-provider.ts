@@ -91,7 +91,6 @@ function inOrder<K extends Frozen<SigningKeyRecord>>(keys: readonly K[]): K[] {
   return [...keys].sort((a, b) => STATE_ORDER.indexOf(a.state) - STATE_ORDER.indexOf(b.state));
 }
 
-/** Returns a key that belongs to the connection. */
 function connectionKey(key: Frozen<SigningKeyRecord>): ServiceProviderKey {
   return { ...localSigning(privateKeyOf(key)), ...publicPart(key) };
 }

@@ -5,7 +5,6 @@ import { type OAuth2Options, oauth2OptionsSchema } from '../../../records/upstre
 import { upstreamFault } from '../redirect.ts';
 import type { SocialPreset } from './preset.ts';
 
-/** A connection to a well-known provider, with everything that a login needs. */
 export interface SocialConnection {
   oauth2: OAuth2Options;
   /** The scopes that the connection requests, without those that the application adds. */
@@ -17,9 +16,8 @@ export interface SocialConnection {
 }
 
 /**
- * Returns a connection to a preset's provider.
- * @throws AuthError by {@link upstreamFault} if it has no client id or secret. Tenants exported from the hosted service have
- *   such connections, which used the service's own client.
+ * @throws AuthError by {@link upstreamFault} if it has no client id or secret. Tenants exported from the hosted service
+ *   have such connections, which used the service's own client.
  */
 export function socialConnection(
   preset: SocialPreset,

@@ -4,9 +4,7 @@
 /** A JSON object of a response. */
 export type Json = Readonly<Record<string, unknown>>;
 
-/** A provider's responses about a user. */
 interface ProfileAnswers {
-  /** The response of the profile endpoint. */
   user: Json;
   /** The responses to the requests of {@link SocialPreset.further}, by name; undefined if the scope does not allow the request. */
   further: Readonly<Record<string, unknown>>;
@@ -18,12 +16,10 @@ interface ProfileAnswers {
   idToken: Json;
 }
 
-/** What a request to the profile endpoint is built from. */
 interface ProfileContext {
   accessToken: string;
   clientId: string;
   clientSecret: string;
-  /** The scopes that the connection requests. */
   scopes: readonly string[];
 }
 
@@ -33,16 +29,12 @@ interface ProviderUser {
   profile: Record<string, unknown>;
 }
 
-/** A well-known provider. */
 export interface SocialPreset {
   displayName: string;
-  /** URL of the authorization endpoint. */
   authorization: string;
-  /** URL of the token endpoint. */
   token: string;
   /** URL for exchanging refresh tokens, if it is not the token endpoint. */
   refresh?: string;
-  /** URL of the profile endpoint. */
   userInfo: string;
   /** Scopes that are always requested. */
   required?: readonly string[];
@@ -61,7 +53,6 @@ export interface SocialPreset {
   };
   /** Additional requests: name to the path that is appended to the URL of the profile endpoint. */
   further?: Readonly<Record<string, string>>;
-  /** Returns the user that the responses describe. */
   read(answers: ProfileAnswers): ProviderUser;
 }
 
@@ -90,7 +81,7 @@ export function texts(claims: Readonly<Record<string, unknown>>): Record<string,
   );
 }
 
-/** Returns the claims of an e-mail address. @param isVerified the provider's own value; some send the text `true`. */
+/** @param isVerified the provider's own value; some send the text `true`. */
 export function email(address: unknown, isVerified: unknown): Record<string, unknown> {
   if (typeof address !== 'string' || address === '') return {};
   return { email: address, email_verified: isVerified === true || isVerified === 'true' };

@@ -26,7 +26,6 @@ import { refreshOptions, type SocialConnection, socialConnection } from './optio
 import { type Json, type SocialPreset, valueAt } from './preset.ts';
 import { presets } from './presets.ts';
 
-/** A strategy for each well-known provider. */
 export const socialStrategies: readonly RedirectStrategy[] = SOCIAL_STRATEGIES.map(social);
 
 function social(name: SocialStrategyName): RedirectStrategy {
@@ -117,14 +116,13 @@ function claimsOf(idToken: unknown): Json {
   }
 }
 
-/** Returns a URL with a path appended to its own. */
 function appendPath(address: string, path: string): string {
   const url = new URL(address);
   url.pathname = `${url.pathname.replace(/\/$/, '')}${path}`;
   return url.href;
 }
 
-/** Parses a response. @throws AuthError if it is an error, whatever its status, or is not JSON. */
+/** @throws AuthError if it is an error, whatever its status, or is not JSON. */
 function answerOf(response: Response, text: string, secrets: readonly string[]): unknown {
   const answer = parseExact(text);
   refuseError('profile endpoint', valueAt(answer, 'error'), secrets);
@@ -151,7 +149,7 @@ function parseExact(text: string): unknown {
   }
 }
 
-/** Returns an id as a string. @throws AuthError by {@link upstreamFault} if it is missing, empty or not exact. */
+/** @throws AuthError by {@link upstreamFault} if it is missing, empty or not exact. */
 function idOf(id: unknown): string {
   if (typeof id === 'string' && id.trim() !== '') return id;
   if (typeof id === 'number' && Number.isSafeInteger(id)) return String(id);

@@ -120,7 +120,7 @@ function unexpectedFault(thrown: unknown): AuthError {
   return upstreamFault('unauthorized', 'The login at the identity provider failed.', thrown);
 }
 
-/** Returns the connection that a login began with. @throws AuthError if it is no longer enabled for the application. */
+/** @throws AuthError if it is no longer enabled for the application. */
 async function upstreamOf(config: Config, { clientId, connectionId }: PendingLogin): Promise<Upstream> {
   const enabled = await connectionsFor(config, clientId, undefined);
   const connection = enabled.find(({ id }) => id === connectionId);

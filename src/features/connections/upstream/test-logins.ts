@@ -6,7 +6,6 @@ import { type Challenges, isTicket } from '../../../capabilities/protection/chal
 import type { Random } from '../../../runtime/secrets.ts';
 import { isSameSecret } from '../../../runtime/secrets.ts';
 
-/** A test login that waits for the provider's answer. */
 interface TestLogin {
   /** The administrator's user id. */
   userId: string;
@@ -17,7 +16,6 @@ interface TestLogin {
   codeVerifier: string;
 }
 
-/** A test login with the answer that the browser brought back. */
 export interface TestLoginAnswer extends TestLogin {
   state: string;
   parameters: Readonly<Record<string, string>>;
@@ -58,7 +56,6 @@ const TTL = 900;
 /** Seconds. */
 const ANSWER_TTL = 120;
 
-/** Creates the test logins of a tenant. */
 export function testLogins({ challenges, random }: { challenges: Challenges; random: Random }): TestLogins {
   const secret = () => random(32).toString('base64url');
   return {

@@ -21,12 +21,10 @@ const MAX_ID_LENGTH = 512;
 /** Characters of a profile, as JSON. */
 const MAX_PROFILE_BYTES = 100_000;
 
-/** How an identity was verified. */
 interface IdentitySource {
   clientId: string;
   connection: Connection;
   strategy: Pick<RedirectStrategy, 'name' | 'isSocial' | 'idsWithin'>;
-  /** The IP address that the login comes from. */
   ip: string;
 }
 

@@ -35,7 +35,6 @@ interface TabData {
   result?: object;
 }
 
-/** A tab of the page. */
 export interface ActionTab {
   tab: Tab;
   /** The scopes that the tab requires; all of them are needed. */
@@ -55,7 +54,6 @@ export async function isBound(
   return (await bindingsOf(deps, ctx, session, trigger)).some((one) => one.action.id === action.id);
 }
 
-/** Answers with a tab of an action's page. */
 async function showTab(
   deps: ActionsDependencies,
   ctx: Context,
@@ -96,7 +94,6 @@ async function showTab(
   });
 }
 
-/** Declares the page of a tab. */
 export function tabPage(tab: ActionTab): RouteDeclaration<ActionsDependencies> {
   return consolePage<ActionsDependencies>('actions', { scopes: tab.scopes }, async (deps, ctx, session) =>
     showTab(deps, ctx, session, tab, { action: await actionOf(deps, ctx, session) }),

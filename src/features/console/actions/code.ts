@@ -115,7 +115,6 @@ function modulesIn(ctx: Context, before: readonly ModuleReferenceAnswer[]): Modu
   });
 }
 
-/** Returns the values of the ticked boxes of a name. */
 function ticked(ctx: Context, name: string): string[] {
   const values = [bodyObject(ctx)[name] ?? []].flat();
   return values.filter((one) => typeof one === 'string');

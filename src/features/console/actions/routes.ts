@@ -208,7 +208,6 @@ async function triggerView(
   return { id: trigger, bound, free: free.map(rowOf), stamp: stampOfBindings(bindings) };
 }
 
-/** Returns an action as a row of a list. */
 function rowOf(action: ActionAnswer) {
   return {
     id: action.id,
@@ -399,7 +398,6 @@ export const actionsRoutes: RouteDeclarations<ActionsDependencies> = {
   ...runRoutes,
 };
 
-/** The templates of these pages. */
 export const ACTIONS_PAGES = [
   'console/actions-code',
   'console/actions-delete',

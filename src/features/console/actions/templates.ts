@@ -52,7 +52,6 @@ const WITHOUT_API: Readonly<Partial<Record<Trigger, boolean>>> = {
   'send-phone-message': true,
 };
 
-/** Returns the initial code of an action. */
 export function templateOf(trigger: Trigger): string {
   const parameters = WITHOUT_API[trigger] === true ? 'event' : 'event, api';
   return `exports.${TRIGGER_ENTRIES[trigger]} = async (${parameters}) => {\n${BODIES[trigger]}\n};\n`;

@@ -20,7 +20,6 @@ export interface ModuleReferenceAnswer {
   module_version_number?: number;
 }
 
-/** A version of an action. */
 export interface VersionAnswer {
   id?: string;
   number?: number;
@@ -49,13 +48,11 @@ export interface BindingAnswer {
   on_error?: 'continue';
 }
 
-/** Returns the path of an action's page, or of a page below it. */
 export function actionPath(id: string, below = ''): string {
   const path = `${ACTIONS}/${encodeURIComponent(id)}`;
   return below === '' || below === 'code' ? path : `${path}/${below}`;
 }
 
-/** Returns the trigger of an action. */
 export const triggerOf = ({ supported_triggers }: ActionAnswer): string => supported_triggers?.[0]?.id ?? '';
 
 /** Reports whether actions of a trigger run on this server. */
@@ -69,7 +66,6 @@ export const isSupportedTrigger = (trigger: string): trigger is Trigger =>
 export const isDeployed = ({ deployed_version, deployed }: ActionAnswer): boolean =>
   deployed_version !== undefined || deployed === true;
 
-/** Returns the version of an action that is deployed. */
 export const deployedVersion = (action: ActionAnswer): VersionAnswer | undefined =>
   action.deployed === true ? action : action.deployed_version;
 
@@ -83,7 +79,6 @@ export async function actionOf(
   return (await callApi(deps, ctx, session, 'GET /actions/actions/:id', { params })).body as ActionAnswer;
 }
 
-/** Returns the action id in the request's path. */
 const idOf = (ctx: Context): string => (ctx.params as Record<string, string>).id ?? '';
 
 /** The maximum number of items fetched for a page. */

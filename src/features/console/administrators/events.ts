@@ -4,7 +4,6 @@ import { CONSOLE_CLIENT, CONSOLE_DIRECTORY } from '../../../records/administrato
 import { eventTypesOf } from '../../../records/log-events.ts';
 import type { Events } from '../../../tenant/events.ts';
 
-/** A change of an administrator. */
 interface AdministratorChange {
   /** The administrator who made the change; undefined for the command line, which acts for nobody. */
   actor?: { userId: string; email: string } | undefined;
@@ -20,7 +19,7 @@ export const administratorEvents = eventTypesOf({
     'An administrator was added or removed, or got another role or a new password; the description says which.',
 });
 
-/** Records a change of the administrators. @param ctx the request; undefined for a command. */
+/** @param ctx the request; undefined for a command. */
 export function recordAdministrator(
   { events }: { events: Pick<Events, 'record'> },
   ctx: Pick<Context, 'ip'> | undefined,

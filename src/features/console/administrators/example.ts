@@ -5,7 +5,6 @@ import type { Administrators } from '../../../users/administrators.ts';
 import { FIRST_VERSION } from '../../../users/login.ts';
 import { addAdministrator, type MemberDependencies, readRegister } from './members.ts';
 
-/** The credentials of the example's administrator. */
 export const EXAMPLE_ADMINISTRATOR = {
   email: 'admin@example.test',
   password: 'Gatehouse-1',

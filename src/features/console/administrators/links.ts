@@ -22,13 +22,11 @@ export interface LinkDependencies extends MemberDependencies {
   random: Random;
 }
 
-/** Path of the page that links lead to. */
 export const LINK_PATH = `${CONSOLE}/link`;
 
 /** Lifetime of a link, seconds: three days for an invitation, one hour for a new password. */
 export const LINK_SECONDS = { invitation: 3 * 86_400, password: 3600 } as const;
 
-/** The maximum number of open links. */
 const MAX_OPEN_LINKS = 200;
 
 /** The purpose of a link: an invitation with a role, or a new password for a user. */
@@ -72,7 +70,6 @@ export function openLinks({ links = [] }: Register, wallClock: Clock): Frozen<Ad
 }
 
 /**
- * Withdraws a link.
  * @param ownerId the owner who does so.
  * @returns the link; undefined when there was none, or `ownerId` is no longer an owner.
  */
@@ -145,7 +142,6 @@ export async function setPasswordByLink(
   await administrators.setPassword(userId, password, { also });
 }
 
-/** Returns the write that withdraws an administrator's links to a new password. */
 export function endPasswordLinks(userId: string): Write {
   return {
     collection: 'administrators',

@@ -7,7 +7,6 @@ import type { ConsoleSession } from '../session.ts';
 import { type LinkDependencies, openLinks } from './links.ts';
 import { readRegister } from './members.ts';
 
-/** Returns the administrators and the open links. */
 export async function administratorsModel(
   deps: ConsolePageDependencies & LinkDependencies,
   ctx: Context,

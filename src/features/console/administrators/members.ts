@@ -17,14 +17,12 @@ import type { User } from '../../../users/user.ts';
 
 export interface MemberDependencies {
   store: Store;
-  /** The directory of administrators. */
   administrators: Administrators;
   wallClock: Clock;
 }
 
 type Register = Frozen<AdministratorsRecord>;
 
-/** Why a change of an administrator was refused. */
 export type MemberFault =
   /** No owner would be left. */
   | 'last-owner'
@@ -32,7 +30,6 @@ export type MemberFault =
   | 'not-allowed'
   | 'missing';
 
-/** Returns all administrators and their links. */
 export async function readRegister({ store }: Pick<MemberDependencies, 'store'>): Promise<Register> {
   const found = await store.collection('administrators').get(ADMINISTRATORS);
   return found ?? { id: ADMINISTRATORS, members: [] };
@@ -65,12 +62,10 @@ export async function memberOf(
   return (await readRegister(deps)).members.find(({ user_id }) => user_id === userId);
 }
 
-/** Reports whether a user is an owner. */
 export function isOwner({ members }: Register, userId: string): boolean {
   return members.some((one) => one.user_id === userId && one.role === 'owner');
 }
 
-/** The data of a new administrator. */
 interface NewAdministrator {
   email: string;
   name: string;
@@ -116,11 +111,7 @@ export async function addAdministrator(
   return 'taken' in created ? undefined : created.user;
 }
 
-/**
- * Changes an administrator's role.
- * @param ownerId the owner who does so.
- * @returns the previous role, or why it was refused.
- */
+/** @param ownerId the owner who does so. @returns the previous role, or why it was refused. */
 export function changeRole(
   { store }: Pick<MemberDependencies, 'store'>,
   userId: string,

@@ -134,10 +134,7 @@ async function useLink(deps: Deps, ctx: Context): Promise<void> {
   redirectAfterForm(ctx, CONSOLE);
 }
 
-/**
- * Uses the link up.
- * @throws AuthError 400 when it was used meanwhile, or its address belongs to another administrator.
- */
+/** @throws AuthError 400 when it was used meanwhile, or its address belongs to another administrator. */
 async function redeemLink(
   deps: Deps,
   ctx: Context,
@@ -185,10 +182,7 @@ async function faultsOf(
   return isSame ? { password: 'reset.used' } : undefined;
 }
 
-/**
- * Returns the data of a form for a password.
- * @param refusedPassword the refused password, against which the rules are marked.
- */
+/** @param refusedPassword the refused password, against which the rules are marked. */
 function formOf(faults: Faults = {}, refusedPassword?: string): object {
   const { rules } = checkStrength(DIRECTORY_OPTIONS, refusedPassword ?? '');
   return {

@@ -29,7 +29,6 @@ export interface AdministratorsDependencies extends ConsolePageDependencies, Lin
    * whoever may change it could read them.
    */
   isMailed: boolean;
-  /** Removes a user with all their data. */
   removeUser(userId: string): Promise<void>;
 }
 
@@ -168,7 +167,7 @@ async function administratorAt(deps: Deps, ctx: Context): Promise<{ userId: stri
   return { userId, email: user?.email ?? '' };
 }
 
-/** Parses a role. @throws AuthError 400 */
+/** @throws AuthError 400 */
 function roleOf(text: string): AdministratorRole {
   const role = ROLES.find((one) => one === text);
   if (role === undefined) throw new AuthError(400, 'invalid_request', 'There is no such role.');

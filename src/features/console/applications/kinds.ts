@@ -3,13 +3,9 @@ import type { Kind } from './snippets.ts';
 
 export const KINDS: readonly Kind[] = ['spa', 'regular_web', 'native', 'non_interactive'];
 
-/** Reports whether users log in to applications of a kind. */
 export const hasUsers = (kind: Kind): boolean => kind !== 'non_interactive';
 
-/**
- * Returns the body that creates an application.
- * @param callback where its users return to; undefined for one without users.
- */
+/** @param callback where its users return to; undefined for one without users. */
 export function newApplication(kind: Kind, name: string, callback: string | undefined): object {
   const isPublic = kind === 'spa' || kind === 'native';
   const origin = callback === undefined ? undefined : originOf(callback);
@@ -31,7 +27,6 @@ function originOf(address: string): string | undefined {
   return url !== null && ['http:', 'https:'].includes(url.protocol) ? url.origin : undefined;
 }
 
-/** Returns the kind as which an application is shown. */
 export function kindOf(type: unknown): Kind {
   return KINDS.find((kind) => kind === type) ?? 'regular_web';
 }

@@ -56,7 +56,6 @@ export function applicationOf(record: Record<string, unknown>): Application {
   };
 }
 
-/** Returns the path of a page of an application. */
 export const addressOf = ({ client_id }: Pick<Application, 'client_id'>, tab: Tab = ''): string =>
   `${APPLICATIONS}/${encodeURIComponent(client_id)}${tab === '' ? '' : `/${tab}`}`;
 
@@ -66,7 +65,6 @@ interface ApplicationPage {
   status?: number;
 }
 
-/** Answers with a page of an application. */
 export async function renderApplication(
   deps: ApplicationsDependencies,
   ctx: Context,

@@ -30,7 +30,6 @@ import { showTry, showTryResult, startTry, type TryDependencies } from './try-pa
 
 const LIST = 'GET /clients';
 
-/** Shows the list of applications, or those that contain a text. */
 async function showApplications(
   deps: ApplicationsDependencies,
   ctx: Context,
@@ -108,7 +107,6 @@ async function showQuickstart(
   });
 }
 
-/** Shows the connections of the tenant, each with a switch. */
 async function showConnections(
   deps: ApplicationsDependencies,
   ctx: Context,
@@ -130,7 +128,6 @@ async function showConnections(
   });
 }
 
-/** Enables or disables a connection for an application. */
 async function switchConnection(
   deps: ApplicationsDependencies,
   ctx: Context,
@@ -219,7 +216,7 @@ interface EnteredApplication {
   callback: string;
 }
 
-/** Shows the kinds of application to choose from. @param fault what was wrong with the entered values. */
+/** @param fault what was wrong with the entered values. */
 async function showKinds(
   deps: ApplicationsDependencies,
   ctx: Context,
@@ -314,7 +311,6 @@ export const applicationsRoutes: RouteDeclarations<TryDependencies> = {
   [`GET ${TRY_CALLBACK}/:id` as const]: page(TRY_SCOPES, showTryResult),
 };
 
-/** The templates of these pages. */
 export const APPLICATIONS_PAGES = [
   'console/applications-list',
   'console/applications-new',

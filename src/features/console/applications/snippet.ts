@@ -1,6 +1,5 @@
 // Building blocks of the quickstart programs.
 
-/** The values that are inserted into a program. */
 export interface QuickstartValues {
   /** Host and port of this server, which SDKs call the domain. */
   domain: string;
@@ -15,7 +14,6 @@ export interface QuickstartValues {
   audience: string | undefined;
 }
 
-/** A quickstart program. */
 export interface Snippet {
   /** The npm package that it uses; undefined when it needs none. */
   package: string | undefined;
@@ -33,5 +31,4 @@ export function quoted(text: string): string {
 export const audienceLine = ({ audience }: QuickstartValues, indent: string): string =>
   audience === undefined ? '' : `\n${indent}audience: ${quoted(audience)},`;
 
-/** Returns a JavaScript program for a package. */
 export const js = (name: string, code: string): Snippet => ({ package: name, language: 'js', code });

@@ -54,7 +54,6 @@ console.log(tokens.accessToken);
 `,
   );
 
-/** For the Management API. */
 const auth0Management = (values: QuickstartValues): Snippet =>
   js(
     'auth0',
@@ -70,7 +69,6 @@ for await (const user of await client.users.list()) console.log(user.email);
 `,
   );
 
-/** Quotes a text for a shell. */
 const shellQuoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
 /** Without any package. */
@@ -109,7 +107,6 @@ console.log(await client.getUser());
 `,
   );
 
-/** For React. */
 const auth0React = (values: QuickstartValues): Snippet => ({
   package: '@auth0/auth0-react',
   language: 'jsx',

@@ -35,7 +35,6 @@ export function tryCallbacks(consoleUrl: string): ServerLoginCallback {
   };
 }
 
-/** A login that was begun. */
 interface StoredLogin {
   clientId: string;
   verifier: string;
@@ -52,7 +51,7 @@ interface ReceivedCode {
 }
 
 export interface TryLogins {
-  /** Begins a login. @returns the address to send the browser to. */
+  /** @returns the address to send the browser to. */
   start(session: string, request: { clientId: string; params: Record<string, string> }): Promise<string>;
   /**
    * Reads the authorization response at the callback; each login can end only once.
@@ -64,16 +63,12 @@ export interface TryLogins {
     clientId: string,
     query: Query,
   ): Promise<ReceivedCode | { error: string; description: string }>;
-  /**
-   * Checks an authorization request.
-   * @throws AuthError 400 when it uses one of these callbacks without a login begun here.
-   */
+  /** @throws AuthError 400 when it uses one of these callbacks without a login begun here. */
   check(query: Query): Promise<void>;
 }
 
 type Query = Readonly<Record<string, string | string[] | undefined>>;
 
-/** Creates the logins of a tenant. */
 export function tryLogins({
   callbacks,
   challenges,

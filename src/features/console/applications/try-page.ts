@@ -73,7 +73,6 @@ async function showPage(
   });
 }
 
-/** Shows the form. */
 export async function showTry(deps: TryDependencies, ctx: Context, session: ConsoleSession): Promise<void> {
   await showPage(deps, ctx, session, await applicationAt(deps, ctx, session));
 }
@@ -129,7 +128,6 @@ export async function showTryResult(
 
 // Requests tokens as an application would, with its credentials, and prepares the answer for display.
 
-/** A token as it is shown. */
 interface ShownToken {
   /** As JSON; undefined for an opaque token. */
   header?: string;
@@ -159,7 +157,7 @@ function credentialsOf(client: Client): Record<string, string> | undefined {
   return client_secret === undefined ? undefined : { client_id, client_secret };
 }
 
-/** Requests tokens within a request of the console. @param fields the parameters of the token request. */
+/** @param fields the parameters of the token request. */
 async function requestTokens(
   { tokens }: { tokens: Pick<TokenEndpoint, 'token'> },
   ctx: Context,

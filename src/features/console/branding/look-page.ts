@@ -16,7 +16,6 @@ import { type BrandingDependencies, languageOf, languagesOf, PATH } from './shar
 
 type Section = Readonly<Record<string, unknown>>;
 
-/** Returns the branding and the theme in force. */
 async function currentLook(deps: BrandingDependencies, ctx: Context, session: ConsoleSession) {
   const brand = (await callApi(deps, ctx, session, 'GET /branding')).body as Section;
   const storedTheme = await callApiIfFound(deps, ctx, session, 'GET /branding/themes/default');
@@ -25,7 +24,6 @@ async function currentLook(deps: BrandingDependencies, ctx: Context, session: Co
   return { brand, theme, themeId: String(themeId) };
 }
 
-/** Shows the form. */
 export async function showLook(
   deps: BrandingDependencies,
   ctx: Context,
@@ -113,7 +111,6 @@ export async function showPreview(
   await preview(deps, ctx, textsOf(ctx.query), await currentLook(deps, ctx, session));
 }
 
-/** Shows a page with the look as entered in the form. */
 export async function showDraft(
   deps: BrandingDependencies,
   ctx: Context,
@@ -192,7 +189,6 @@ async function showForm(
 
 // Sample pages for previews, with models of a user who logs in to an application.
 
-/** A sample page. */
 interface Sample {
   /** Path of the template below views/pages. */
   template: string;

@@ -5,7 +5,6 @@ import type { FaultyField } from '../render.ts';
 
 type Section = Readonly<Record<string, unknown>>;
 
-/** The kind of value that a field has. */
 type LookKind = 'color' | 'address' | 'number' | 'switch' | 'choice';
 
 interface LookField {
@@ -28,7 +27,6 @@ const number = (path: string, least: number, most: number): LookField => ({
 const choice = (path: string, ...choices: string[]): LookField => ({ path, kind: 'choice', choices });
 const size = (name: string) => number(`fonts.${name}.size`, 75, 150);
 
-/** The fields of the branding. */
 const BRAND: readonly LookField[] = [
   color('colors.primary'),
   color('colors.page_background'),
@@ -37,7 +35,6 @@ const BRAND: readonly LookField[] = [
   address('font.url'),
 ];
 
-/** The fields of the theme, by group. */
 const THEME: readonly { group: string; fields: readonly LookField[] }[] = [
   {
     group: 'colors',
@@ -91,7 +88,6 @@ const THEME: readonly { group: string; fields: readonly LookField[] }[] = [
 
 const THEME_FIELDS = THEME.flatMap(({ fields }) => fields);
 
-/** A field with its value. */
 interface ShownField extends LookField {
   value: string;
   fault?: FormFault;
@@ -100,7 +96,6 @@ interface ShownField extends LookField {
 interface ThemeGroup {
   group: string;
   fields: ShownField[];
-  /** Whether one of the fields is faulty. */
   isFaulty: boolean;
 }
 
@@ -125,7 +120,7 @@ const shownField = (look: Section, field: LookField, fault: FormFault | undefine
   return { ...field, value: valueAt(look, field), ...(fieldFault && { fault: fieldFault }) };
 };
 
-/** Returns the fields of the branding with their values. @param fault the refusal of the branding. */
+/** @param fault the refusal of the branding. */
 export function brandFields(brand: Section, fault?: FormFault): ShownField[] {
   return BRAND.map((field) => shownField(brand, field, fault));
 }
@@ -138,7 +133,6 @@ export function themeGroups(theme: Section, fault?: FormFault): ThemeGroup[] {
   });
 }
 
-/** Returns the first faulty field. */
 export function faultyLook(
   brand: readonly ShownField[],
   theme: readonly ThemeGroup[],
@@ -172,15 +166,13 @@ function withEntered(
 const switchText = ({ path }: LookField, entered: Readonly<Record<string, string>>) =>
   entered.switches === '1' ? (entered[path] ?? 'false') : undefined;
 
-/** Returns the branding as entered. */
 export const enteredBrand = (brand: Section, entered: Readonly<Record<string, string>>) =>
   withEntered(brand, BRAND, entered);
 
-/** Returns the theme as entered. */
 export const enteredTheme = (theme: Section, entered: Readonly<Record<string, string>>) =>
   withEntered(theme, THEME_FIELDS, entered);
 
-/** Parses a field. @returns undefined when the member is to be left out. */
+/** @returns undefined when the member is to be left out. */
 function parseField({ kind }: LookField, text: string): unknown {
   if (kind === 'switch') return text === 'true';
   if (text === '') return undefined;

@@ -24,7 +24,6 @@ import {
 } from './message.ts';
 import { type BrandingDependencies, languageOf, languagesOf, PATH } from './shared.ts';
 
-/** Shows the list of messages. */
 export async function showMessages(
   deps: BrandingDependencies,
   ctx: Context,
@@ -42,7 +41,6 @@ export async function showMessages(
   });
 }
 
-/** Returns the ids of the passwordless connections, which have messages of their own. */
 async function passwordless(
   deps: BrandingDependencies,
   ctx: Context,
@@ -58,7 +56,6 @@ async function passwordless(
   );
 }
 
-/** Shows one message. */
 export async function showMessage(
   deps: BrandingDependencies,
   ctx: Context,
@@ -103,7 +100,6 @@ export async function previewMessage(
   showDraft(ctx, await renderDraft(deps, ctx, session, message, message.templateTexts));
 }
 
-/** Shows the message from the template as entered. */
 export async function previewEntered(
   deps: BrandingDependencies,
   ctx: Context,
@@ -140,7 +136,7 @@ async function messageOf(
   return messageAt(deps, ctx, session, name);
 }
 
-/** Requires a scope. @throws AuthError 403 */
+/** @throws AuthError 403 */
 function requireScope(session: ConsoleSession, scope: string): void {
   if (!session.can(scope)) throw roleRefusal();
 }
@@ -204,11 +200,9 @@ interface Editor {
   sent?: string;
 }
 
-/** Returns the scope required to change a message. */
 const changeScope = ({ connection }: Message) =>
   connection === undefined ? 'update:email_templates' : 'update:connections';
 
-/** Returns the path of a message's page. */
 const pathOf = ({ name }: Message) => `${PATH}/messages/${name}`;
 
 /** Renders a message from an entered or saved template, in the requested language. */
@@ -244,7 +238,6 @@ function labelOf(name: FieldName, isSms: boolean): DisplayText {
   return `t:console.branding.message.${name}`;
 }
 
-/** Shows the editor. */
 async function showEditor(
   deps: BrandingDependencies,
   ctx: Context,
@@ -284,7 +277,6 @@ async function showEditor(
   });
 }
 
-/** Returns the data of a message that pages show. */
 function shownMessage({ name, kind, connection, isOwn, templateTexts }: Message) {
   return {
     name,

@@ -38,7 +38,6 @@ export interface TemplateTexts {
   enabled?: boolean;
 }
 
-/** A message with its saved template. */
 export interface Message {
   /** The name in paths: a kind, or the id of a connection. */
   name: string;
@@ -48,14 +47,13 @@ export interface Message {
   templateTexts: TemplateTexts;
   /** Whether the tenant has replaced any of its texts. */
   isOwn: boolean;
-  /** Whether a template is stored. */
   isStored: boolean;
 }
 
 /** Reports whether a message, by its name, belongs to a connection. */
 export const isOfConnection = (name: string) => name.startsWith('con_');
 
-/** Returns a message by its name. @throws AuthError 404 */
+/** @throws AuthError 404 */
 export async function messageAt(
   deps: BrandingDependencies,
   ctx: Context,
@@ -159,7 +157,6 @@ function withoutTexts(email: unknown): object {
   return rest;
 }
 
-/** Renders a message with example values in a language. */
 export function draftOf(
   { templates, baseUrl }: Pick<BrandingDependencies, 'templates' | 'baseUrl'>,
   { kind, connection }: Pick<Message, 'kind' | 'connection'>,
@@ -182,7 +179,6 @@ export function draftOf(
   return templates.draft(kind, notice, Object.fromEntries(texts) as DraftTemplate);
 }
 
-/** The example recipient of messages. */
 const EXAMPLE_USER: User = {
   id: 'auth0|example',
   email: 'ada.lovelace@example.com',

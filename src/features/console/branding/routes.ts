@@ -33,7 +33,6 @@ const NEW_TEMPLATE = `<!DOCTYPE html>
 </html>
 `;
 
-/** Shows the editor. */
 async function showTemplate(
   deps: BrandingDependencies,
   ctx: Context,

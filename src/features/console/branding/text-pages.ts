@@ -11,7 +11,6 @@ import { renderConsole } from '../render.ts';
 import type { ConsoleSession } from '../session.ts';
 import { type BrandingDependencies, languageOf, languagesOf, PATH } from './shared.ts';
 
-/** Shows the prompts in a language. */
 export async function showPrompts(
   deps: BrandingDependencies,
   ctx: Context,
@@ -36,7 +35,6 @@ export async function showPrompts(
   });
 }
 
-/** Shows the texts of one prompt. */
 export async function showTexts(
   deps: BrandingDependencies,
   ctx: Context,
@@ -46,7 +44,6 @@ export async function showTexts(
   await showForm(deps, ctx, session, { selection, stored: await textsOf(deps, ctx, session, selection) });
 }
 
-/** Saves the texts of the form. */
 export async function saveTexts(
   deps: BrandingDependencies,
   ctx: Context,
@@ -150,7 +147,6 @@ async function showForm(
 
 // The texts of pages that a tenant can replace, by prompt, screen and key.
 
-/** A text that can be replaced. */
 interface TextPlace {
   screen: string;
   key: string;

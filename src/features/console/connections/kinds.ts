@@ -39,17 +39,14 @@ const PRODUCTS: Readonly<Record<string, string>> = {
   'salesforce-sandbox': 'Salesforce Sandbox',
 };
 
-/** Returns all strategies that can be created, by group. */
 export function kindsByGroup(): { group: string; kinds: Kind[] }[] {
   return GROUPS.map(({ group, strategies }) => ({ group, kinds: strategies.map(kindOf) }));
 }
 
-/** Reports whether connections of a strategy can be created. */
 export function isKnown(strategy: string): boolean {
   return strategyRecord(strategy) !== undefined;
 }
 
-/** Returns the name and logo of a strategy. */
 export function kindOf(strategy: string): Kind {
   const definition = strategyOf({ strategy });
   const providerLabel = definition?.page === 'redirect' ? definition.label : undefined;

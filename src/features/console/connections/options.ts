@@ -10,7 +10,6 @@ import { withoutReturns } from '../forms.ts';
 import { syntaxFault } from '../json-text.ts';
 import type { FaultyField } from '../render.ts';
 
-/** A field with its value. */
 interface FilledField extends OptionField {
   /** The value as text. A switch has `true` or an empty text, a secret always an empty one. */
   value: string;
@@ -20,19 +19,16 @@ interface FilledField extends OptionField {
 
 type Options = Readonly<Record<string, unknown>>;
 
-/** Returns the strings in a connection's secrets. */
 export function secretsIn(options: Options): string[] {
   return Object.entries(options).flatMap(([name, value]) => (SECRETS.has(name) ? textsIn(value) : []));
 }
 
-/** Returns a field with the value of its option. */
 function fieldWithValue(field: OptionField, options: Options): FilledField {
   const value = options[field.name];
   const isSet = value !== undefined && value !== null && value !== '';
   return { ...field, isSet, value: field.kind === 'secret' ? '' : textOf(field, value) };
 }
 
-/** A form that was refused. */
 interface RefusedForm {
   entered?: Readonly<Record<string, string>> | undefined;
   /** Faults of values that cannot be parsed, by the name of the field. */
@@ -59,7 +55,6 @@ export function filledFields(
   return { main: main.map(shown), further: further.map(shown) };
 }
 
-/** Returns the first faulty field. */
 export function faultyOption(
   { main, further }: ReturnType<typeof filledFields>,
   has: (key: string) => boolean,
@@ -101,7 +96,7 @@ export function withEntered(
   return { options, faults };
 }
 
-/** Parses the text of a field. @throws Error for invalid JSON. */
+/** @throws Error for invalid JSON. */
 function readField({ name, kind }: OptionField, text: string): unknown {
   if (kind === 'switch') return text === 'true';
   if (text.trim() === '') return undefined;
@@ -113,7 +108,6 @@ function readField({ name, kind }: OptionField, text: string): unknown {
   return kind === 'long' ? text : text.trim();
 }
 
-/** Secrets that are entered as JSON. */
 const JSON_SECRETS = new Set(['signing_key', 'gateway_authentication', 'configuration', 'customHeaders']);
 
 const linesOf = (text: string) =>
@@ -131,7 +125,6 @@ function textOf({ kind, usual }: OptionField, value: unknown): string {
 
 // The options of a strategy as form fields, derived from its schema.
 
-/** The kind of a field. */
 type OptionKind = 'text' | 'long' | 'secret' | 'number' | 'switch' | 'choice' | 'list' | 'json';
 
 interface OptionField {

@@ -41,7 +41,6 @@ import { finishTry, startTry, tryMethodOf, tryPassword } from './try.ts';
 /** Returns a hash that stands for the administrator's session, which one browser has. */
 const sessionHash = ({ token }: ConsoleSession) => sha256(`trial ${token}`);
 
-/** Shows the form. */
 async function showTry(deps: ConnectionsDependencies, ctx: Context, session: ConsoleSession): Promise<void> {
   await showPage(deps, ctx, session, await connectionAt(deps, ctx, session));
 }
@@ -147,7 +146,6 @@ function shownStep(step: Step) {
 
 const NAME: FaultyField = { id: 'name', label: 't:console.connections.name' };
 
-/** Shows the strategies. */
 async function showKinds(
   deps: ConnectionsDependencies,
   ctx: Context,
@@ -160,12 +158,10 @@ async function showKinds(
   });
 }
 
-/** Shows the form for a strategy. */
 async function showNew(deps: ConnectionsDependencies, ctx: Context, session: ConsoleSession): Promise<void> {
   await showForm(deps, ctx, session, { name: '', display_name: '' });
 }
 
-/** Creates the connection. */
 async function create(deps: ConnectionsDependencies, ctx: Context, session: ConsoleSession): Promise<void> {
   const strategy = strategyAt(ctx);
   const { name = '', display_name = '' } = bodyTexts(ctx);
@@ -241,10 +237,8 @@ interface Application {
   name: string;
 }
 
-/** The number of applications on a page. */
 const PER_PAGE = 50;
 
-/** Shows a page of applications. */
 async function showApplications(
   deps: ConnectionsDependencies,
   ctx: Context,
@@ -305,7 +299,6 @@ async function saveApplications(
 
 // The list of connections, by strategy.
 
-/** The number of connections on a page. */
 const PAGE_SIZE = '500';
 
 /** Shows a page of connections. `?q=` filters them by a part of a name, `?from=` continues after a page. */

@@ -19,7 +19,6 @@ import {
   type ShownConnection,
 } from './shared.ts';
 
-/** Shows a script. */
 export async function showScript(
   deps: ConnectionsDependencies,
   ctx: Context,
@@ -61,7 +60,6 @@ interface Editor {
   /** Arguments as entered, JSON, by name. */
   entered?: Readonly<Record<string, string>>;
   run?: TestRun;
-  /** A fault of the script. */
   fault?: FormFault;
   /** Faults of arguments, by name. */
   faults?: Readonly<Record<string, FormFault>>;

@@ -107,7 +107,6 @@ export interface TestRun {
   used: ResourceUsage[];
 }
 
-/** A test run. */
 interface TestRunInput {
   connection: { name: string; options: Options };
   kind: ScriptKind;
@@ -143,7 +142,6 @@ export async function testRun(
 
 const MIB = 1024 * 1024;
 
-/** Returns what a run has used of each resource, with the limits. */
 export function usedOf(used: ScriptUsage, limits: ScriptLimits = SCRIPT_LIMITS): ResourceUsage[] {
   return [
     { what: 'time', used: Math.round(used.wallMs), of: limits.wallMs },

@@ -34,7 +34,6 @@ export async function showSettings(
   await showForm(deps, ctx, session, connection, { check });
 }
 
-/** Saves the form. */
 export async function saveSettings(
   deps: ConnectionsDependencies,
   ctx: Context,

@@ -59,7 +59,7 @@ export interface Secrets {
 /** The minimum length of a collected secret, characters: shorter ones occur as ordinary words. */
 const MIN_SECRET_LENGTH = 4;
 
-/** Creates a collection of secrets. @param known the secrets that are known from the start. */
+/** @param known the secrets that are known from the start. */
 export function createSecrets(known: readonly string[]): Secrets {
   const all = new Set(known.filter((one) => one.length >= MIN_SECRET_LENGTH));
   const collect = (value: unknown): void => {
@@ -73,7 +73,6 @@ export function createSecrets(known: readonly string[]): Secrets {
   return { collect, mask: (text) => withoutSecrets(text, [...all]) };
 }
 
-/** Returns parameters as they are shown. */
 export function shownValues(values: Readonly<Record<string, string>>, secrets: Secrets): NamedValue[] {
   return Object.entries(values).map(([name, value]) => [
     name,
@@ -99,7 +98,6 @@ export function shownBody(text: string, secrets: Secrets): string {
   return shownJson(parsed, secrets);
 }
 
-/** Returns a value as indented JSON with secrets masked. */
 export function shownJson(value: unknown, secrets: Secrets): string {
   const text = JSON.stringify(
     value,

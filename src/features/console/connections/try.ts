@@ -32,17 +32,14 @@ export interface TryDependencies extends UpstreamDependencies, ProofDependencies
   scripts: Pick<Scripts, 'run'>;
   packages: Pick<Packages, 'filesFor'>;
   testLogins: TestLogins;
-  /** Returns custom databases that use these scripts. */
   databasesBy(scripts: Pick<Scripts, 'run'>): CustomDatabases;
 }
 
-/** How a connection can be tried. */
 type TryMethod =
   | { kind: 'redirect'; strategy: RedirectStrategy }
   | { kind: 'form'; strategy: FormStrategy }
   | { kind: 'none' };
 
-/** Returns how a connection can be tried. */
 export function tryMethodOf(connection: Pick<Connection, 'strategy'>): TryMethod {
   const strategy = strategyOf(connection);
   if (strategy?.page === 'redirect') return { kind: 'redirect', strategy };
@@ -50,10 +47,7 @@ export function tryMethodOf(connection: Pick<Connection, 'strategy'>): TryMethod
   return { kind: 'none' };
 }
 
-/**
- * Begins a trial login at a provider.
- * @returns the steps so far, and where to send the browser if the login could begin.
- */
+/** @returns the steps so far, and where to send the browser if the login could begin. */
 export async function startTry(
   deps: UpstreamDependencies & Pick<TryDependencies, 'testLogins' | 'scripts'>,
   owner: { userId: string; session: string },
@@ -107,7 +101,6 @@ export async function finishTry(
   return trace.steps;
 }
 
-/** The input for a connection with a form. */
 interface PasswordTry {
   connection: Connection;
   strategy: FormStrategy;
@@ -145,7 +138,7 @@ function callbackOf({ baseUrl }: Pick<TryDependencies, 'baseUrl'>): string {
   return `${baseUrl}${CALLBACK}`;
 }
 
-/** Creates a trace. @param more secrets in addition to those of the connection. */
+/** @param more secrets in addition to those of the connection. */
 function traceOf({ options }: Connection, more: readonly string[]): Trace {
   return { steps: [], secrets: createSecrets([...secretsIn(options), ...more]) };
 }
@@ -170,7 +163,6 @@ function errorStep(thrown: unknown, secrets: Secrets): Step {
 
 // Wraps what a login depends on, so that each request and script of a trial login is recorded as a step.
 
-/** The recorded steps, and the secrets to mask in them. */
 interface Trace {
   steps: Step[];
   secrets: Secrets;
@@ -201,7 +193,6 @@ function tracedFetch(fetch: Outbound['fetch'], clock: Clock, { steps, secrets }:
   };
 }
 
-/** Records each run of a script. */
 function tracedScripts(scripts: Pick<Scripts, 'run'>, { steps, secrets }: Trace): Pick<Scripts, 'run'> {
   return {
     run: async (run) => {

@@ -27,7 +27,6 @@ export function actorOf({ user_name: name, user_id: id, details, client_name: cl
   return name ?? id ?? (type === 'sapi' || type === 'fapi' ? client : undefined);
 }
 
-/** Returns the sentence that describes an event. */
 export function describeEvent(
   event: EventAnswer,
   { text, has }: Pick<Locale, 'text' | 'has'>,

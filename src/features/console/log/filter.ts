@@ -10,7 +10,6 @@ export type LogFilter = Record<(typeof FIELDS)[number], string>;
 /** The maximum length of a field, characters. */
 const MAX_FIELD_LENGTH = 1_000;
 
-/** Returns the filter of a query string. */
 export function readFilter(query: Readonly<Record<string, unknown>>): LogFilter {
   const fieldText = (name: string) => {
     const value = query[name];
@@ -19,11 +18,9 @@ export function readFilter(query: Readonly<Record<string, unknown>>): LogFilter 
   return Object.fromEntries(FIELDS.map((name) => [name, fieldText(name)])) as LogFilter;
 }
 
-/** Reports whether the filter selects everything. */
 export const isUnfiltered = (filter: LogFilter): boolean =>
   FIELDS.every((name) => name === 'before' || filter[name] === '');
 
-/** Returns the address of the log with a filter. */
 export function hrefOf(path: string, filter: LogFilter, over: Partial<LogFilter> = {}): string {
   const parameters = Object.entries({ ...filter, ...over }).filter(([, value]) => value !== '');
   return parameters.length === 0 ? path : `${path}?${new URLSearchParams(parameters)}`;
@@ -55,7 +52,6 @@ export function queriesOf(filter: LogFilter, userIds: readonly string[]): (strin
   );
 }
 
-/** Quotes a text for the query language. */
 export const quoted = (text: string): string => `"${text.replaceAll(/["\\]/g, '\\$&')}"`;
 
 /** Returns the search term for an address; `203.0.113.*` searches by prefix. */

@@ -14,9 +14,7 @@ import { actorOf, describeEvent, type EventAnswer, isFailure } from './describe-
 import { hrefOf, isUnfiltered, type LogFilter, queriesOf, quoted, readFilter } from './filter.ts';
 
 export interface LogDependencies extends ConsolePageDependencies, ApiCallDependencies {
-  /** The description of each type of event. */
   eventTypes: EventTypes;
-  /** The number of days for which events are kept. */
   retentionDays(): number;
 }
 
@@ -129,7 +127,6 @@ async function choicesOf(deps: LogDependencies, ctx: Context, session: ConsoleSe
   return { clients, connections };
 }
 
-/** Returns a function that prepares events for display. */
 function eventFormatter(deps: LogDependencies, ctx: Context) {
   const locale = deps.views.locale(ctx);
   const timeOf = timesOf(deps, ctx, 'second');

@@ -45,7 +45,6 @@ interface Finding {
   usesNames: boolean;
 }
 
-/** Creates the checks of a tenant. */
 export function connectionChecks(deps: ConnectionChecksDependencies): ConnectionChecks {
   const { config, background, clock, faultOf, usesNames, ending } = deps;
   const findings = new Map<string, Finding>();

@@ -40,7 +40,7 @@ export interface Numbers {
   isBehind: boolean;
 }
 
-/** Returns the numbers of a range. @param now epoch milliseconds. */
+/** @param now epoch milliseconds. */
 export async function numbersOf(counts: LogCounts, range: Range, now: number): Promise<Numbers> {
   const { parts, length, form } = RANGES[range];
   // The last interval contains the present time.

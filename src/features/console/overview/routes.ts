@@ -122,7 +122,6 @@ interface AttentionDependencies extends ConsolePageDependencies, ApiCallDependen
   serverCertificate(): Promise<string | undefined>;
 }
 
-/** A problem. */
 interface Attention {
   isBad: boolean;
   /** A message key, and the values for its placeholders. */

@@ -21,7 +21,6 @@ export interface Place {
   child?: string;
 }
 
-/** The operation of each method. */
 const OPERATIONS = {
   GET: 'read',
   POST: 'create',
@@ -75,7 +74,6 @@ export function parametersOf(path: string): string[] {
   return [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => name);
 }
 
-/** Replaces the parameters of a path by values. */
 export function fillPath(path: string, params: Readonly<Record<string, string>>): string {
   return path.replaceAll(/:(\w+)/g, (_all, name: string) => encodeURIComponent(params[name] ?? ''));
 }

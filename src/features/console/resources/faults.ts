@@ -4,18 +4,16 @@ import type { AuthError } from '../../../http/errors.ts';
 import { wordingIn } from '../schema-words.ts';
 import { type Field, WHOLE } from './fields.ts';
 
-/** The faults of a form. */
 export interface FormFaults {
   /** By the path of a field. */
   at: Record<string, string>;
-  /** Faults that belong to no field. */
   general: string[];
 }
 
 export const hasFaults = ({ at, general }: FormFaults): boolean =>
   general.length > 0 || Object.keys(at).length > 0;
 
-/** Returns the faults that a schema finds in a body. @param language the tag of the locale for the messages. */
+/** @param language the tag of the locale for the messages. */
 export function faultsBySchema(
   schema: z.ZodType,
   body: unknown,

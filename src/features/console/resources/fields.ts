@@ -8,7 +8,6 @@ type FieldKind = 'text' | 'secret' | 'number' | 'switch' | 'choice' | 'choices' 
 export interface Field {
   /** Names of members from the top of the body, joined by dots; also the name of the form field. */
   path: string;
-  /** The member's own name. */
   name: string;
   kind: FieldKind;
   /** The description in the schema. */
@@ -24,7 +23,6 @@ export interface Field {
   pattern?: string;
   /** The permitted values. */
   options?: readonly string[];
-  /** The members of a group. */
   fields?: readonly Field[];
 }
 
@@ -62,14 +60,13 @@ export const WHOLE_FIELD: Field = {
   isNullable: false,
 };
 
-/** Returns the fields of a call. @param schema the schema of its body or query. */
+/** @param schema the schema of its body or query. */
 export function fieldsOf(schema: z.ZodType): Field[] {
   const json = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as JsonSchema;
   if (json.type === 'object' && hasMembers(json)) return membersOf(json, []);
   return [WHOLE_FIELD];
 }
 
-/** Returns the fields of a query, whose parameters are strings. */
 export function queryFieldsOf(schema: z.ZodObject): Field[] {
   return fieldsOf(schema).map(({ kind, options, ...field }) => {
     if (kind === 'number') return { ...field, kind };

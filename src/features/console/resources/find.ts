@@ -5,7 +5,6 @@ import { maskSecrets } from './secrets.ts';
 
 export type Item = Record<string, unknown>;
 
-/** The requested part of a list. */
 export interface ListRequest {
   /** By the names of the call's query parameters. */
   filters: Readonly<Record<string, string>>;
@@ -20,7 +19,6 @@ export interface ListRequest {
   from: string | undefined;
 }
 
-/** A page of a list. */
 export interface ListPage {
   items: readonly Item[];
   /** The number of all records, if known. */
@@ -62,7 +60,7 @@ export const filterNames = ({ query }: CallRules): string[] =>
     (name) => ![...PAGING, ...FORMAT_PARAMETERS].includes(name) && !name.startsWith('include_'),
   );
 
-/** Returns the requested page of a list. @param read runs the call with a query. */
+/** @param read runs the call with a query. */
 export async function findPage(call: CallRules, request: ListRequest, read: Read): Promise<ListPage> {
   const accepts = (name: string) => Object.hasOwn(call.query?.shape ?? {}, name);
   if (request.text !== '' || request.sort !== '') return findInMemory(accepts, request, read);
@@ -138,7 +136,6 @@ function pageOfItems(items: readonly Item[], page: number, isPartial: boolean): 
   };
 }
 
-/** The answer of a list, in a common form. */
 interface ListAnswer {
   items: Item[];
   total?: number | undefined;
@@ -147,7 +144,6 @@ interface ListAnswer {
   isPage: boolean;
 }
 
-/** Reads the answer of a list. */
 export function listOf(body: unknown): ListAnswer {
   if (Array.isArray(body)) return { items: body.filter(isObject), isPage: false };
   if (!isObject(body)) return { items: [], isPage: false };

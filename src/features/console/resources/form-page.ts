@@ -24,7 +24,6 @@ import { isHarmless, operationPath, pageOf } from './operations.ts';
 import { HIDDEN, hasSecrets, maskSecrets, maskUnchanged } from './secrets.ts';
 import { type FilledField, filledFields, type Posted } from './values.ts';
 
-/** The operation of a page. */
 export interface PlaceOperation {
   places: Places;
   place: Place;
@@ -49,7 +48,7 @@ const QUERY = '?';
 export const isChange = ({ operation, call }: Pick<PlaceOperation, 'operation' | 'call'>): boolean =>
   call.body !== undefined && (operation === 'change' || operation === 'replace');
 
-/** Returns the data for the form of an operation. @throws AuthError 404 */
+/** @throws AuthError 404 */
 export async function operationForm(
   deps: ResourcesDependencies,
   ctx: Context,
@@ -81,7 +80,6 @@ function changeable(record: unknown, fields: readonly Field[]): unknown {
 /** Returns a digest of a record, from which a form detects that the record was changed meanwhile. */
 export const digestOf = (record: unknown): string => sha256(JSON.stringify(record ?? null));
 
-/** Returns the data that all pages of an operation show. */
 function frameModel({ places, place, operation, call, record }: OperationForm, ctx: Context) {
   const params = paramsOf(ctx);
   return {
@@ -96,12 +94,10 @@ function frameModel({ places, place, operation, call, record }: OperationForm, c
 
 interface FormState {
   faults?: FormFaults;
-  /** The entered values. */
   posted?: Posted | undefined;
   status?: number;
 }
 
-/** Shows the form. */
 export async function renderForm(
   deps: ResourcesDependencies,
   ctx: Context,
@@ -183,7 +179,6 @@ export async function renderReview(
 
 // Compares a record with a change of it, member by member.
 
-/** A member that changes. */
 interface Difference {
   /** The path of the member: `jwt_configuration.alg`. */
   path: string;
@@ -193,10 +188,7 @@ interface Difference {
   after: string | undefined;
 }
 
-/**
- * Returns the differences between a record and a change of it.
- * @param after the members that are sent; null removes one.
- */
+/** @param after the members that are sent; null removes one. */
 function differences(
   before: Readonly<Record<string, unknown>>,
   after: Readonly<Record<string, unknown>>,

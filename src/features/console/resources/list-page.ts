@@ -34,7 +34,6 @@ interface ListTarget {
   read: CallRules;
 }
 
-/** Shows the page of a list that the query asks for. */
 export async function showList(
   deps: ResourcesDependencies,
   ctx: Context,

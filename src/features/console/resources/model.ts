@@ -12,7 +12,6 @@ export interface ResourcesDependencies extends ConsolePageDependencies, ApiCallD
 
 export type Places = ReadonlyMap<string, Place>;
 
-/** A link to a page or an operation. */
 export interface Link {
   href: string;
   text: string;
@@ -32,12 +31,11 @@ const SECTIONS: Readonly<Record<string, string>> = {
   actions: 'actions',
 };
 
-/** Returns the section of the navigation that a place belongs to. */
 export const sectionOf = ({ path }: Place): string => SECTIONS[groupOf(path)] ?? 'resources';
 
 export const paramsOf = (ctx: Context): Params => ctx.params as Record<string, string>;
 
-/** Requires the right to make a call. @throws AuthError 403 */
+/** @throws AuthError 403 */
 export function requireCall(session: ConsoleSession, call: CallRules): void {
   if (!mayCall(session, call)) throw roleRefusal();
 }
@@ -109,7 +107,6 @@ export function paramsOfItem(item: Item, child: string, params: Params): Params 
   return id === undefined ? undefined : { ...(names.length > 1 ? params : {}), [names.at(-1) ?? 'id']: id };
 }
 
-/** Returns the human-readable name of a record, or the fallback. */
 export const labelOf = (record: unknown, fallback: string): string =>
   (typeof record === 'object' && record !== null ? nameOf(record as Item) : undefined) ?? fallback;
 

@@ -10,10 +10,8 @@ const RESOURCES = '/console/resources';
 
 export type Params = Readonly<Record<string, string>>;
 
-/** Returns the path of a place's page. */
 export const pageOf = (path: string, params: Params = {}): string => `${RESOURCES}${fillPath(path, params)}`;
 
-/** Returns the path of an operation's page. */
 export const operationPath = (operation: Operation | 'reveal', path: string, params: Params = {}): string =>
   `/console/${operation}${fillPath(path, params)}`;
 

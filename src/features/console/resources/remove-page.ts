@@ -149,7 +149,6 @@ async function unlessRefused<T>(call: () => Promise<T>): Promise<T | undefined> 
   }
 }
 
-/** Deletes the record. */
 export async function submitRemoval(
   deps: ResourcesDependencies,
   ctx: Context,

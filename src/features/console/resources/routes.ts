@@ -45,7 +45,6 @@ type Route = RouteDeclaration<ResourcesDependencies>;
 /** Lists that have a section of the navigation. */
 const NAMED_LISTS = { apis: '/resource-servers', roles: '/roles', organizations: '/organizations' } as const;
 
-/** Returns the routes of all places. */
 function routesOf(places: Places): RouteDeclarations<ResourcesDependencies> {
   return Object.fromEntries([
     [
@@ -115,10 +114,7 @@ function readRoutes(places: Places, place: Place): [string, Route][] {
   ];
 }
 
-/**
- * Returns the scopes for a route. Where one of several scopes is enough, {@link requireCall} checks it in the
- * handler.
- */
+/** Where one of several scopes is enough, {@link requireCall} checks it in the handler. */
 const rulesFor = ({ scopes, allScopes, roleScopes = [] }: CallRules) => ({
   scopes: [...(allScopes ?? (scopes.length === 1 ? scopes : [])), ...roleScopes],
 });
@@ -168,7 +164,6 @@ const hasParameters = ({ remove }: Place): boolean =>
 
 export const resourcesRoutes = routesOf(placesOf());
 
-/** The templates of these pages. */
 export const RESOURCES_PAGES = [
   'console/resources-index',
   'console/resources-list',
@@ -245,7 +240,7 @@ function isFoundByName(session: ConsoleSession, places: Places, { path, read }: 
 
 // The page of a record or of settings.
 
-/** Shows a record. @param isRevealed whether its secrets are shown. */
+/** @param isRevealed whether its secrets are shown. */
 async function showRecord(
   deps: ResourcesDependencies,
   ctx: Context,

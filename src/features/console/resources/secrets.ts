@@ -13,7 +13,6 @@ const HARMLESS =
 /** Objects all of whose members are secrets. */
 const ALL_SECRET = /^(configuration|setup|signing_?key|decryption_?key)$|secrets$|custom_?headers$/i;
 
-/** Reports whether a string member with this name is a secret. */
 export const isSecretName = (name: string): boolean =>
   (isNamedSecret(name) || SECRET.test(name)) && !HARMLESS.test(name);
 
@@ -29,7 +28,6 @@ export function maskSecrets(value: unknown, name = '', isWithinSecret = false): 
   );
 }
 
-/** Reports whether a value contains secrets. */
 export function hasSecrets(value: unknown): boolean {
   return JSON.stringify(maskSecrets(value)) !== JSON.stringify(value);
 }
@@ -84,7 +82,6 @@ function maskUnchangedMembers(
   );
 }
 
-/** Returns an item of a list with its secrets. */
 function withSecretsOf(
   item: unknown,
   before: unknown,

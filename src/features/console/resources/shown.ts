@@ -1,7 +1,6 @@
 // Formats the members of a record for display.
 import { maskSecrets } from './secrets.ts';
 
-/** A formatted member. */
 interface ShownMember {
   name: string;
   /** `flag`: `text` is `true` or `false`; `code`: JSON, or a text with several lines. */
@@ -39,7 +38,6 @@ export function shownMembers(record: Readonly<Record<string, unknown>>, isReveal
   return Object.entries(record).map(([name, value]) => shownMember(name, value, isRevealed));
 }
 
-/** Formats a member for a table cell. */
 export function cellOf(record: Readonly<Record<string, unknown>>, name: string): ShownMember {
   const shown = shownMember(name, record[name]);
   const text = shown.text.length > MAX_CELL_LENGTH ? `${shown.text.slice(0, MAX_CELL_LENGTH)}…` : shown.text;

@@ -32,7 +32,6 @@ import { withSecrets } from './secrets.ts';
 import { shownMembers } from './shown.ts';
 import { bodyOfForm, type FormBody, type Posted } from './values.ts';
 
-/** The content of a form. */
 interface Submission {
   body: unknown;
   posted: Posted;
@@ -100,7 +99,6 @@ function membersChanged(before: Record<string, unknown>, after: Record<string, u
   return { ...Object.fromEntries(removed.map((name) => [name, null])), ...Object.fromEntries(others) };
 }
 
-/** Makes the call and shows its outcome. */
 async function carryOut(
   deps: ResourcesDependencies,
   ctx: Context,

@@ -9,7 +9,6 @@ import { HIDDEN, maskSecrets, withSecrets } from './secrets.ts';
 /** The fields of a posted form: strings, and lists where several fields have one name. */
 export type Posted = Readonly<Record<string, unknown>>;
 
-/** A field with its value. */
 export interface FilledField extends Omit<Field, 'fields'> {
   id: string;
   text: string;
@@ -39,7 +38,6 @@ const sentTexts = (posted: Posted, path: string): string[] =>
 const memberOf = (value: unknown, name: string): unknown =>
   isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
 
-/** Formats a value for its field. */
 function textOf({ kind }: Pick<Field, 'kind'>, value: unknown): string {
   if (value === undefined || value === null || kind === 'secret') return '';
   if (kind === 'lines' && Array.isArray(value)) return value.join('\n');
@@ -110,8 +108,7 @@ export interface FormBody {
 }
 
 /**
- * Returns the body that a posted form means. Fields that the form did not contain are left out, so that nobody
- * changes what they do not see.
+ * Fields that the form did not contain are left out, so that nobody changes what they do not see.
  * @param before the record that is changed, so that only differences are returned; undefined for a new one.
  */
 export function bodyOfForm(fields: readonly Field[], posted: Posted, before?: unknown): FormBody {
@@ -209,7 +206,6 @@ function hasLostSecret(value: unknown, restored: unknown): boolean {
   );
 }
 
-/** Returns the value of an emptied field. */
 function emptiedValue(field: Field, old: unknown, faults: Record<string, string>): unknown {
   if (old === undefined || old === null) return old;
   if (field.isNullable) return null;

@@ -41,7 +41,7 @@ export const keysRoutes: RouteDeclarations<SecuritySettingsDependencies> = {
   }),
 };
 
-/** Declares a form that changes the keys. @param change returns the key of the message to show. */
+/** @param change returns the key of the message to show. */
 function keyForm(
   change: (deps: SecuritySettingsDependencies, ctx: Context, session: ConsoleSession) => Promise<string>,
 ) {

@@ -153,10 +153,7 @@ function shownValue(field: SettingsField, value: unknown): string {
   return value === undefined || value === null ? '' : String(value);
 }
 
-/**
- * Returns the body of the call that changes the settings.
- * @param settings the current settings; values without a field are kept.
- */
+/** @param settings the current settings; values without a field are kept. */
 function bodyOf(form: SettingsForm, sent: Readonly<Record<string, string>>, settings: Settings): object {
   const body: Record<string, unknown> = {};
   for (const field of form.fields) {
@@ -207,7 +204,6 @@ interface RefusedForm {
 
 const partsWithForms = [...new Set(SETTINGS_FORMS.map(({ part }) => part))];
 
-/** The routes: a page for each part, and a post for each form. */
 export const settingsRoutes = Object.fromEntries([
   ...partsWithForms.map((part) => [
     `GET ${pathOfPart(part)}`,

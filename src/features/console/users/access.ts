@@ -65,7 +65,6 @@ const ROLES: UserTab<UsersDependencies> = {
   },
 };
 
-/** Formats a permission as the value of a form field. */
 const formatPermission = (one: { resource_server_identifier: string; permission_name: string }): string =>
   JSON.stringify([one.resource_server_identifier, one.permission_name]);
 
@@ -114,7 +113,6 @@ const ORGANIZATIONS: UserTab<UsersDependencies> = {
   },
 };
 
-/** The number of events on a page. */
 const EVENTS_PER_PAGE = 50;
 
 const LOG: UserTab<UsersDependencies> = {
@@ -152,7 +150,6 @@ const LOG: UserTab<UsersDependencies> = {
 const PATH = '/console/users/:id';
 const CHANGE = { scopes: ['update:users', 'create:role_members', 'delete:role_members'], isDangerous: true };
 
-/** Declares a form that gives or takes rights. */
 function rightsForm(act: Parameters<typeof tabForm<UsersDependencies>>[2]) {
   return tabForm(ROLES, CHANGE, (deps, ctx, session, user) => {
     requireRight(rightsOf(session).changeRoles);

@@ -13,7 +13,6 @@ import { rightsOf } from './rights.ts';
 import { userQuery } from './search-text.ts';
 import { rowOf, type UserAnswer } from './view.ts';
 
-/** The number of users on a page. */
 export const PER_PAGE = 25;
 /** The order of the list without a search. */
 export const NEWEST_FIRST = { field: 'created_at', descending: true } as const;
@@ -124,7 +123,6 @@ function textOf(ctx: Context, name: string): string {
   return typeof value === 'string' ? value.slice(0, 2000) : '';
 }
 
-/** Returns the queries of the previous and the next page. */
 function pagesOf(page: number, shown: number, rest: Record<string, string | undefined>) {
   const link = (to: number) => {
     const parameters = Object.entries({ ...rest, page: to === 0 ? '' : String(to) });

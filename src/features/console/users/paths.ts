@@ -16,7 +16,6 @@ export const TABS = [
 ] as const;
 export type Tab = (typeof TABS)[number];
 
-/** Returns the path of a user's page, or of a page below it. */
 export function userPath(id: string, below = ''): string {
   const path = `${USERS}/${encodeURIComponent(id)}`;
   return below === '' || below === 'profile' ? path : `${path}/${below}`;

@@ -25,7 +25,6 @@ interface UserRights {
   export: boolean;
 }
 
-/** Returns the rights of an administrator. */
 export function rightsOf({
   can,
   administrator: { role },
@@ -51,7 +50,7 @@ export function rightsOf({
   };
 }
 
-/** Requires a right. @throws AuthError 403 */
+/** @throws AuthError 403 */
 export function requireRight(has: boolean): void {
   if (!has) throw roleRefusal();
 }

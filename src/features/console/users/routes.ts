@@ -95,7 +95,6 @@ export const usersRoutes: RouteDeclarations<UsersDependencies> = {
   ...accessRoutes,
 };
 
-/** The templates of these pages. */
 export const USERS_PAGES = [
   'console/users-consents',
   'console/users-delete',

@@ -85,7 +85,6 @@ export const transferRoutes: RouteDeclarations<UsersDependencies> = {
   ),
 };
 
-/** Returns the databases whose users are stored by this server. */
 async function databases({ config }: UsersDependencies): Promise<{ id: string; name: string }[]> {
   return (await config.connections())
     .filter((one) => one.strategy === DATABASE && customDatabase(one) !== 'elsewhere')

@@ -43,7 +43,6 @@ const SCOPES: Readonly<Record<Tab, readonly string[]>> = {
   events: ['read:users', 'read:logs_users'],
 };
 
-/** Returns the scopes of a tab. */
 export const scopesOf = (tab: Tab): readonly string[] => SCOPES[tab];
 
 /** Returns the user of the request's path. @throws AuthError 404 */
@@ -56,10 +55,8 @@ export async function userOf(
   return answer.body as UserAnswer;
 }
 
-/** Returns the user id in the request's path. */
 export const idOf = (ctx: Context): string => (ctx.params as Record<string, string>).id ?? '';
 
-/** Answers with a tab of a user's page. */
 export async function showTab<D extends UsersDependencies>(
   deps: D,
   ctx: Context,
@@ -126,7 +123,6 @@ function enteredValues(ctx: Context): Record<string, string> {
   return texts;
 }
 
-/** Declares the page of a tab. */
 export function tabPage<D extends UsersDependencies>(tab: UserTab<D>): RouteDeclaration<D> {
   return consolePage<D>('users', { scopes: tab.scopes }, async (deps, ctx, session) =>
     showTab(deps, ctx, session, tab, { user: await userOf(deps, ctx, session) }),

@@ -54,7 +54,6 @@ export function initialOf(name: string): string {
   return (first?.segment ?? '?').toUpperCase();
 }
 
-/** Returns a row of the list. */
 export function rowOf(user: UserAnswer, time: FormatTime): object {
   const name = nameOf(user);
   const address = user.email ?? user.phone_number ?? user.username;

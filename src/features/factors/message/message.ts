@@ -25,19 +25,15 @@ interface MessageChannel
     Required<Pick<NonNullable<Factor['enroll']>, 'requestedAs' | 'addressOf'>> {
   /** The channel, which is also the kind of its authenticators. */
   channel: 'sms' | 'email';
-  /** The message that carries the code. */
   message: 'mfa_sms' | 'mfa_oob_code';
   /** Returns the address or number that messages are sent to. */
   destinationOf(authenticator: Authenticator): string | undefined;
-  /** Returns what is stored of an address. @throws AuthError 400 when it is invalid. */
+  /** @throws AuthError 400 when it is invalid. */
   fieldsOf(address: string): FactorFields;
-  /** Returns the address of the form's fields. */
   formAddressOf: NonNullable<FactorPages['addressOf']>;
-  /** Returns the model of the form that asks for the address. */
   form: NonNullable<FactorPages['enrollment']>['model'];
 }
 
-/** Returns the factor of a message channel. */
 export function messageFactor(definition: MessageChannel): Factor {
   const { channel, strength, nameOf, ofProfile } = definition;
   const factor: Factor = {
@@ -90,11 +86,7 @@ async function startEnrollment(
   }
 }
 
-/**
- * Sends a code to an authenticator.
- * @returns the challenge's `oob_code`.
- * @throws AuthError 400, 429, 503
- */
+/** @returns the challenge's `oob_code`. @throws AuthError 400, 429, 503 */
 async function sendCode(
   deps: FactorDependencies,
   { channel, message, destinationOf }: MessageChannel,

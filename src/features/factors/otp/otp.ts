@@ -18,7 +18,7 @@ const SECRET_BYTES = 20;
 
 type OtpDependencies = Pick<FactorDependencies, 'authenticators' | 'random' | 'wallClock'>;
 
-/** Begins an authenticator. @returns it and its secret in base32; the secret is stored encrypted. */
+/** @returns it and its secret in base32; the secret is stored encrypted. */
 export async function startOtpEnrollment(
   { authenticators, random }: OtpDependencies,
   by: Enrollee,

@@ -23,7 +23,7 @@ interface ApprovalDependencies {
   wallClock: Clock;
 }
 
-/** Looks up a user's devices. @returns a function that wakes them; undefined when there are none. */
+/** @returns a function that wakes them; undefined when there are none. */
 type DevicesOf = (userId: string) => Promise<(() => Promise<void>) | undefined>;
 
 /** Returns {@link DevicesOf}. It finds no devices when the tenant has switched the factor off. */

@@ -3,7 +3,6 @@ import { SECOND_FACTORS } from '../../../records/second-factors.ts';
 import { updateWithResult } from '../../../store/contract.ts';
 import type { Authenticators } from '../authenticators.ts';
 
-/** The kind of authenticators that are devices. */
 export const DEVICE_KIND = SECOND_FACTORS.push.kind;
 
 /** Stores the key and name of a device. @returns false when its authenticator has a key already. */

@@ -4,7 +4,6 @@
 const MAX_PER_USER = 10;
 const MAX_TOTAL = 2_000;
 
-/** An open stream. */
 interface OpenStream {
   /** Aborted when a newer stream took its place. */
   replaced: AbortSignal;

@@ -52,14 +52,12 @@ interface WebPushDependencies {
   allowLoopback: boolean;
 }
 
-/** A device to wake. */
 interface WakeUp {
   id: string;
   /** When the login is over, epoch milliseconds. */
   until: number;
 }
 
-/** Returns Web Push for the devices of a tenant. */
 export function createWebPush(deps: WebPushDependencies): WebPush {
   const { config, clock, store, log, allowLoopback } = deps;
   const isService = (endpoint: string) => {

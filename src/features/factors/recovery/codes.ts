@@ -15,7 +15,6 @@ interface CodeDependencies {
 /** The kind of a recovery code's record, and the prefix of its id. */
 export const { kind: RECOVERY_KIND, prefix: RECOVERY_PREFIX } = SECOND_FACTORS['recovery-code'];
 
-/** Returns the id of a user's recovery code. */
 export const recoveryCodeId = (userId: string) => singleId(RECOVERY_PREFIX, userId);
 
 // docs/decisions/second-factors.md#a-recovery-code-has-24-letters-and-digits-and-is-valid-once
@@ -53,14 +52,14 @@ export function saveRecoveryCode(
   return authenticators.put(code, also);
 }
 
-/** Replaces the user's recovery code. @returns the new one. */
+/** @returns the new one. */
 export async function renewRecoveryCode(deps: CodeDependencies, userId: string): Promise<string> {
   const code = newCode(deps.random);
   await saveRecoveryCode(deps, userId, hashSecret(code));
   return code;
 }
 
-/** Uses the user's recovery code. @returns the one that replaces it; undefined for a wrong one. */
+/** @returns the one that replaces it; undefined for a wrong one. */
 export async function useRecoveryCode(
   { authenticators, random }: CodeDependencies,
   userId: string,

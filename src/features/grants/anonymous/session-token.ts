@@ -23,7 +23,6 @@ export interface SessionDependencies {
   wallClock: Clock;
 }
 
-/** An anonymous session. */
 export interface AnonymousSession {
   /** The `sub` of its access tokens: `anon@` and a UUID, which is no user's id. */
   subject: string;
@@ -45,7 +44,7 @@ const ALG = 'RS256';
  */
 const audienceOf = (issuer: string) => `${issuer}anonymous/token`;
 
-/** Begins a session. @returns the session, and its token. */
+/** @returns the session, and its token. */
 export async function startSession(
   { issuer, config, random, signing, wallClock }: SessionDependencies,
   clientId: string,
@@ -71,7 +70,6 @@ export async function startSession(
 }
 
 /**
- * Verifies a session token.
  * @throws AuthError 400 `session_expired`; `invalid_session_token` for a token that is not ours, or another
  *   application's. SDKs begin a new session at either.
  */

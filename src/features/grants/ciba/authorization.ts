@@ -34,7 +34,7 @@ export interface AuthorizationDependencies extends HintDependencies, MailDepende
   config: Config;
   /** The authentication context classes that the server supports. */
   acrValues: readonly string[];
-  /** Finds the devices of a user. @returns a function that notifies them; undefined when there are none. */
+  /** @returns a function that notifies them; undefined when there are none. */
   devicesOf(userId: string): Promise<(() => Promise<void>) | undefined>;
   rateLimits: Pick<RateLimits, 'spend'>;
 }

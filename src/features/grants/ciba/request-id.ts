@@ -3,15 +3,14 @@
 import type { Client } from '../../../records/collections.ts';
 import { profileOf } from '../../../records/compliance-levels.ts';
 
-/** Returns the `auth_req_id` for a ticket. @param expiresAt epoch seconds. */
+/** @param expiresAt epoch seconds. */
 export function requestId(client: Client, ticket: string, expiresAt: number): string {
   return profileOf(client) === undefined ? ticket : `${ticket}.${expiresAt}`;
 }
 
 /**
- * Reads an `auth_req_id` that an application sends.
- * @returns the ticket, and its expiry in epoch seconds, which is not verified; infinite when the id does not
- *   contain it.
+ * @returns the ticket, and its expiry in epoch seconds, which is not verified; infinite when the id does not contain
+ *   it.
  */
 export function readRequestId(client: Client, id: string): { ticket: string; expiresAt: number } {
   const [, ticket, expiresAt] = (profileOf(client) !== undefined && /^(.+)\.(\d{1,12})$/.exec(id)) || [];

@@ -36,7 +36,6 @@ export interface CodeDependencies {
   random: Random;
 }
 
-/** A request of a device. */
 interface DeviceRequest {
   clientId: string;
   scope: string;
@@ -140,7 +139,6 @@ export async function decideRequest(
   );
 }
 
-/** The result of a poll. */
 export type PollResult =
   | { is: 'pending' | 'too-fast' | 'expired' | 'rejected' | 'unknown' }
   | { is: 'allowed'; request: DeviceRequest; allowed: Approval };

@@ -9,7 +9,6 @@ import { type Job, partWrite, type Step } from './jobs.ts';
 
 const compress = promisify(gzip);
 
-/** Number of users that one step reads. */
 const USERS_PER_STEP = 200;
 
 /** The columns of a CSV export that names none. */

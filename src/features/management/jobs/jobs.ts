@@ -53,7 +53,7 @@ export class JobFault extends Error {
 }
 
 export interface Jobs {
-  /** Starts a job. @param input the file it works on. @throws AuthError 429 if too many jobs are unfinished. */
+  /** @param input the file it works on. @throws AuthError 429 if too many jobs are unfinished. */
   start(job: Omit<JobRecord, 'id' | 'status' | 'created_at' | 'processed'>, input?: string): Promise<Job>;
   /** Stores a job that is finished already. */
   recordFinished(job: Pick<JobRecord, 'type' | 'status' | 'status_details'>): Promise<Job>;
@@ -64,7 +64,7 @@ export interface Jobs {
   resume(): void;
 }
 
-/** Returns the write that stores a part of a job. @param number its position among those of its kind. */
+/** @param number its position among those of its kind. */
 export function partWrite(
   job: Job,
   kind: JobPartRecord['kind'],
@@ -77,7 +77,7 @@ export function partWrite(
 
 const expiryOf = ({ expiresAt }: Job) => (expiresAt === undefined ? {} : { expiresAt });
 
-/** Creates the jobs of a tenant. @param stepOf returns the step of a job. */
+/** @param stepOf returns the step of a job. */
 export function createJobs(deps: JobsDependencies, stepOf: (job: Job, jobs: Jobs) => Promise<Step>): Jobs {
   const { store, background, clock, random, ending } = deps;
   const records = store.collection('jobs');

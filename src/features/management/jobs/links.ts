@@ -21,7 +21,6 @@ export interface LinkDependencies {
   baseUrl: string;
 }
 
-/** Returns a download link for a finished export. */
 export function exportLink(
   { clock, baseUrl }: Pick<LinkDependencies, 'clock' | 'baseUrl'>,
   job: Job,

@@ -19,7 +19,6 @@ import {
   type Step,
 } from './jobs.ts';
 
-/** Creates the jobs of a tenant. */
 export function createUserJobs(deps: JobsDependencies & ImportJobDependencies): Jobs {
   return createJobs(deps, async (job, jobs) => {
     if (job.type === 'users_import') return importStep(deps, job, jobs);
@@ -37,10 +36,7 @@ interface ImportJobDependencies extends ImportDependencies {
   store: Store;
 }
 
-/**
- * Returns the step of an import.
- * @throws JobFault if the file cannot be read; the step throws one if the connection was deleted.
- */
+/** @throws JobFault if the file cannot be read; the step throws one if the connection was deleted. */
 async function importStep(deps: ImportJobDependencies, job: Job, jobs: Jobs): Promise<Step> {
   const [text = ''] = await jobs.parts(job.id, 'input');
   const users = usersOf(text);

@@ -14,7 +14,7 @@ const call = callsWith<DocumentDependencies>();
 
 type Binding = Readonly<Record<string, unknown>>;
 
-/** Returns a trigger by its id. @throws AuthError 404 for an unknown trigger. */
+/** @throws AuthError 404 for an unknown trigger. */
 function triggerOf(id: string | undefined): string {
   const trigger = TRIGGERS.find((one) => one === id);
   if (trigger === undefined) throw apiError(404, 'That trigger does not exist.');
@@ -48,7 +48,6 @@ function matcherOf({ type, value }: { type: string; value: string }, before: rea
   return (one: Frozen<DocumentRecord>) => (type === 'action_name' ? one.body.name === value : one.id === id);
 }
 
-/** The calls for triggers and bindings. */
 export const actionBindingCalls: Call<DocumentDependencies>[] = [
   call({
     method: 'GET',

@@ -130,7 +130,6 @@ function asModule(one: Call<DocumentDependencies>): Call<DocumentDependencies> {
   };
 }
 
-/** The calls for versions of a module. */
 const versionCalls: Call<DocumentDependencies>[] = [
   call({
     method: 'GET',
@@ -205,14 +204,13 @@ const versionCalls: Call<DocumentDependencies>[] = [
   }),
 ];
 
-/** Returns a version of a module. @throws AuthError 404 */
+/** @throws AuthError 404 */
 function versionOf(one: Document, id: string | undefined): ModuleVersion {
   const found = moduleVersionsOf(one).find((version) => version.id === id);
   if (found === undefined) throw notFound('That version does not exist.')();
   return found;
 }
 
-/** The calls for action modules. */
 export const actionModuleCalls: Call<DocumentDependencies>[] = [
   call({
     method: 'GET',

@@ -16,7 +16,6 @@ export interface ActionRunDependencies extends DocumentDependencies {
 
 const call = callsWith<ActionRunDependencies>();
 
-/** The calls for runs. */
 export const actionRunCalls: Call<ActionRunDependencies>[] = [
   call({
     method: 'POST',

@@ -163,7 +163,6 @@ function withDeployment(one: Call<DocumentDependencies>): Call<ActionVersionDepe
   };
 }
 
-/** The calls for actions and their deployments. */
 export const actionVersionCalls: Call<ActionVersionDependencies>[] = [
   ...actionCalls.map(withDeployment),
   call({

@@ -64,7 +64,6 @@ export const TRIGGERS = [
 
 /** A secret or a package of an action. */
 export const namedItem = z.looseObject({ name: z.string().max(255) });
-/** A reference to a module that an action requires. */
 const reference = z.looseObject({
   module_id: z.string().max(255).optional(),
   module_name: z.string().max(255).optional(),
@@ -114,10 +113,8 @@ function asDraft(before: Record<string, unknown>): Record<string, unknown> {
   return { ...before, deployed: false, deployed_version: version, deployed_secrets: secrets };
 }
 
-/** Members of the version that a tenant file deployed. */
 const TENANT_FILE_VERSION = { status: 'built', deployed: true };
 
-/** The resource of actions. */
 export const ACTION: DocumentResource = {
   kind: 'action',
   path: '/actions/actions',
@@ -157,7 +154,6 @@ export function actionView(view: Readonly<Record<string, unknown>>): Record<stri
   return { ...rest, secrets: names, ...(view.deployed === true && deployedByFile(rest, names)) };
 }
 
-/** Returns the members that describe the deployed version of an action that a tenant file deployed. */
 function deployedByFile(view: Readonly<Record<string, unknown>>, secrets: readonly object[]): object {
   const { id, name, code, dependencies, runtime, modules, supported_triggers, created_at, updated_at } = view;
   const content = {

@@ -126,7 +126,6 @@ const PROTECTIONS = {
 
 const part = section('attackProtection', attackProtectionSchema);
 
-/** The calls for all protections. */
 export const attackProtectionCalls: Call<SectionDependencies>[] = Object.entries(PROTECTIONS).flatMap(
   ([name, { member, body, defaults }]) => {
     const view = (all: object | undefined) => ({

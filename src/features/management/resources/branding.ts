@@ -194,5 +194,4 @@ const templateCalls: Call<DocumentDependencies>[] = [
   }),
 ];
 
-/** The calls for themes and the page template. */
 export const brandingCalls: Call<DocumentDependencies>[] = [...themeCalls, ...templateCalls];

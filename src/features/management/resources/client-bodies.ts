@@ -18,7 +18,6 @@ const callbacks = z
 const object = z.record(z.string(), z.unknown());
 const nullable = <S extends z.ZodType>(schema: S) => schema.nullable();
 
-/** The metadata of a client. */
 export const clientMetadata = z
   .record(text(255), text(255))
   .refine((all) => Object.keys(all).length <= 10, 'At most 10 keys');
@@ -156,5 +155,4 @@ const body = z.strictObject(
 export const patchClientBody = body.extend({
   client_metadata: z.record(text(255), text(255).nullable()).nullish(),
 });
-/** The body that creates a client. */
 export const createClientBody = body.extend({ name: members.name });

@@ -40,7 +40,6 @@ const common = {
   expires_at: date.optional(),
 };
 
-/** A public key in a body. */
 const keyBody = z.strictObject({
   ...common,
   credential_type: z.literal('public_key'),
@@ -76,7 +75,7 @@ export const credentialBody = z.discriminatedUnion('credential_type', [
 
 const SCOPE = 'client_credentials';
 
-/** Changes the credentials of a client atomically. @throws AuthError 404, 400 */
+/** @throws AuthError 404, 400 */
 async function changeKeys(
   { store }: ClientCredentialsDependencies,
   id: string | undefined,
@@ -96,7 +95,7 @@ async function find({ store }: ClientCredentialsDependencies, id = ''): Promise<
   return client;
 }
 
-/** Returns a credential of a client. @throws AuthError 404 */
+/** @throws AuthError 404 */
 function keyOf(client: Client, id: string | undefined): ClientKey {
   const found = keysOf(client).find((key) => key.id === id);
   if (found === undefined) throw noKey();
@@ -142,7 +141,6 @@ function withChangedKey(
 
 const call = callsWith<ClientCredentialsDependencies>();
 
-/** The calls for credentials of clients. */
 export const clientCredentialCalls: Call<ClientCredentialsDependencies>[] = [
   call({
     method: 'GET',

@@ -145,7 +145,6 @@ const THIRD_PARTY = {
   external_metadata_created_by: 'admin',
 };
 
-/** Creates the application of a document, or brings the one that was created from it up to date. */
 async function register(
   deps: ClientDocumentsDependencies,
   { mapped_fields: fields }: Described,
@@ -171,7 +170,6 @@ async function register(
 const call = callsWith<ClientDocumentsDependencies>();
 const body = z.strictObject({ external_client_id: clientUrl });
 
-/** The calls for applications with a document. */
 export const clientDocumentCalls: Call<ClientDocumentsDependencies>[] = [
   call({
     method: 'POST',

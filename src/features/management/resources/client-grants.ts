@@ -94,5 +94,4 @@ const resource: Resource<'clientGrants', ClientGrantsDependencies> = {
   taken: conflict('A client grant for the same client and audience already exists.'),
 };
 
-/** The calls for client grants. */
 export const clientGrantCalls: Call<ClientGrantsDependencies>[] = resourceCalls(resource);

@@ -36,7 +36,6 @@ export interface ClientsDependencies {
   random: Random;
   /** ISO 8601. */
   now(): string;
-  /** The tenant's name, a member of each client in responses. */
   tenantName: string;
 }
 
@@ -167,7 +166,6 @@ const resource: Resource<'clients', ClientsDependencies> = {
 
 const call = callsWith<ClientsDependencies>();
 
-/** The calls for clients. */
 export const clientCalls: Call<ClientsDependencies>[] = [
   ...resourceCalls(resource),
   call({
@@ -244,7 +242,6 @@ const GLOBAL_CLIENT = 'gatehouse-all-applications';
 
 const pages = z.array(pageSchema);
 
-/** Returns the global client with the current login page. */
 async function globalClient(deps: SectionDependencies): Promise<Client> {
   const page = (await section('pages', pages).read(deps))?.find(({ name }) => name === 'login');
   return {
@@ -332,7 +329,6 @@ function logoutView({
   };
 }
 
-/** Returns a client as the API shows it. */
 function clientView(client: Client, caller: Pick<Caller, 'scopes'>, tenant: string): object {
   const { id: _, credentials: _waiting, ...members } = client;
   const mayReadKeys = KEY_SCOPES.some((scope) => caller.scopes.has(scope));

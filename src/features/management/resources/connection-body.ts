@@ -85,7 +85,6 @@ export const refuseMetadata = (thrown: unknown): never => {
 };
 
 /**
- * Validates a connection.
  * @param isChanged whether its options are new; stored options are not refused for what newer rules demand.
  * @throws AuthError 400
  */

@@ -11,7 +11,6 @@ import { connectionOf, connectionView, requireClient } from './connections.ts';
 
 const call = callsWith<{ store: Store }>();
 
-/** The calls for enabled clients and connections. */
 export const connectionClientCalls: Call<{ store: Store }>[] = [
   call({
     method: 'GET',

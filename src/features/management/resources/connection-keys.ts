@@ -12,7 +12,7 @@ import { conflict, notFound } from '../resource.ts';
 
 export interface ConnectionKeysDependencies {
   store: Store;
-  /** Generates a signing key. @param alg its JWS algorithm. */
+  /** @param alg its JWS algorithm. */
   makeSigningKey(alg: string): Promise<Omit<SigningKeyRecord, 'state'>>;
 }
 
@@ -56,7 +56,7 @@ const refuseTaken = (thrown: unknown): never => {
   throw thrown instanceof UniqueKeyError ? taken() : thrown;
 };
 
-/** Creates the first keys of a connection. @throws UniqueKeyError if it has keys. */
+/** @throws UniqueKeyError if it has keys. */
 async function makeKeys(
   { store, makeSigningKey }: ConnectionKeysDependencies,
   connection: Connection,
@@ -95,7 +95,6 @@ export async function makeNeededKeys(
 const call = callsWith<ConnectionKeysDependencies>();
 const PATH = '/connections/:id/keys';
 
-/** The calls for keys of connections. */
 export const connectionKeyCalls: Call<ConnectionKeysDependencies>[] = [
   call({
     method: 'GET',

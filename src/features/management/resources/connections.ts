@@ -183,7 +183,6 @@ export async function connectionOf({ store }: { store: Store }, id = ''): Promis
 
 const call = callsWith<ConnectionsDependencies>();
 
-/** The calls for connections. */
 export const connectionCalls: Call<ConnectionsDependencies>[] = [
   ...resourceCalls(resource),
   call({
@@ -254,8 +253,7 @@ const DEFAULTS: Readonly<Record<string, object>> = {
 };
 
 /**
- * Returns the options of a connection. Empty options get a member, because tools take options without members for
- * options that they may not read.
+ * Empty options get a member, because tools take options without members for options that they may not read.
  */
 function optionsView({ strategy, options }: Pick<Connection, 'strategy' | 'options'>): object {
   const shown = strategy === DATABASE ? databaseOptions(options) : options;

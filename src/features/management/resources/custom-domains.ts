@@ -23,7 +23,6 @@ import { deeplyMerged } from '../section.ts';
 
 export interface CustomDomainDependencies extends DocumentDependencies {
   dns: Dns;
-  /** The public origin. */
   baseUrl: string;
 }
 
@@ -90,14 +89,12 @@ const resource: DocumentResource = {
 
 type Body = Readonly<Record<string, unknown>>;
 
-/** Returns the TXT record that verifies a domain. */
 function challengeOf({ verification }: Body): { domain: string; record: string } | undefined {
   const { methods = [] } = (verification ?? {}) as { methods?: { domain?: unknown; record?: unknown }[] };
   const [{ domain, record } = {}] = methods;
   return typeof domain === 'string' && typeof record === 'string' ? { domain, record } : undefined;
 }
 
-/** Whether the DNS has the TXT record of a domain. */
 async function isVerified({ dns }: CustomDomainDependencies, body: Body): Promise<boolean> {
   const challenge = challengeOf(body);
   return challenge !== undefined && (await dns.texts(challenge.domain)).includes(challenge.record);
@@ -262,7 +259,6 @@ function warning(one: Call<CustomDomainDependencies>): Call<CustomDomainDependen
   };
 }
 
-/** The calls for custom domains. */
 export const customDomainCalls: Call<CustomDomainDependencies>[] = [
   readDefault,
   setDefault,

@@ -28,7 +28,6 @@ export function refuseContradictions(options: Options): void {
   }
 }
 
-/** Whether an attribute, as the options have it, is an identifier for logins. */
 const isIdentifier = (attribute: unknown) =>
   isObject(attribute) && isObject(attribute.identifier) && attribute.identifier.active === true;
 

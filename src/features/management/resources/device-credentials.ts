@@ -70,7 +70,6 @@ function refuseOthers({ isUser, subject }: Caller, owner: unknown): void {
 
 const call = callsWith<SessionsDependencies>();
 
-/** The calls for device credentials. */
 export const deviceCredentialCalls: Call<SessionsDependencies>[] = [
   call({
     method: 'GET',

@@ -117,7 +117,7 @@ function viewOf(
   return { connection_id: id, connection_name: name, strategy, ...shown, created_at, updated_at };
 }
 
-/** Changes the groups of a connection atomically. @throws AuthError 404 */
+/** @throws AuthError 404 */
 async function changeGroups(
   deps: DocumentDependencies,
   id: string | undefined,
@@ -136,7 +136,6 @@ async function changeGroups(
 
 const call = callsWith<DocumentDependencies>();
 
-/** The calls for directory provisioning. */
 export const directoryProvisioningCalls: Call<DocumentDependencies>[] = [
   call({
     method: 'GET',

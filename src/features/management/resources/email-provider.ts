@@ -72,8 +72,8 @@ type Provider = { name?: string; credentials?: Readonly<Record<string, unknown>>
 
 // docs/decisions/management-api.md#a-stored-secret-that-a-change-leaves-out-is-kept-except-a-mail-servers-password
 /**
- * Returns the provider after a change. Secrets that the new credentials leave out are kept, because no response
- * contains them; but the password is not sent to another mail server than it was set for.
+ * Secrets that the new credentials leave out are kept, because no response contains them; but the password is not sent
+ *   to another mail server than it was set for.
  * @throws AuthError 400 for another mail server without the password.
  */
 function changed(before: Provider, changes: Provider): object {
@@ -89,7 +89,6 @@ function changed(before: Provider, changes: Provider): object {
   return { ...after, credentials: { ...keptSecrets, ...changes.credentials } };
 }
 
-/** The calls for the e-mail provider. */
 export const emailProviderCalls: Call<SectionDependencies>[] = [
   call({
     method: 'GET',

@@ -68,7 +68,6 @@ const change = (method: 'PUT' | 'PATCH') =>
     },
   });
 
-/** The calls for e-mail templates. */
 export const emailTemplateCalls: Call<SectionDependencies>[] = [
   call({
     method: 'POST',

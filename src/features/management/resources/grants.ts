@@ -44,7 +44,7 @@ function parsedId(id = ''): { userId: string; clientId: string; key: string } | 
   }
 }
 
-/** Removes one API from a consent. @returns the scopes that it had. */
+/** @returns the scopes that it had. */
 async function removeFromConsent(
   store: Store,
   id: string,

@@ -161,7 +161,6 @@ const SETTINGS: readonly Setting[] = [
 
 const part = section('guardianSettings', z.record(z.string(), z.record(z.string(), z.unknown())));
 
-/** Returns the calls that read and set a setting. */
 function callsOf(setting: Setting): Call<SectionDependencies>[] {
   const {
     path,
@@ -211,5 +210,4 @@ function callsOf(setting: Setting): Call<SectionDependencies>[] {
   ];
 }
 
-/** The calls for settings of factors. */
 export const factorSettingCalls: Call<SectionDependencies>[] = SETTINGS.flatMap(callsOf);

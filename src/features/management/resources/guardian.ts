@@ -82,7 +82,6 @@ function policyCalls(): Call<SectionDependencies>[] {
   ];
 }
 
-/** The calls for settings of multi-factor authentication. */
 export const guardianCalls: Call<SectionDependencies>[] = [
   ...factorCalls(),
   ...policyCalls(),

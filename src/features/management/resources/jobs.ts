@@ -37,7 +37,6 @@ const MAX_FILE_BYTES = 512_000;
 const noJob = notFound('Job not found');
 const noConnection = () => apiError(400, 'The connection does not exist', 'inexistent_connection');
 
-/** A boolean of a form. */
 const formFlag = z.enum(['true', 'false', '']).transform((text) => text === 'true');
 
 const importBody = z.strictObject({
@@ -75,7 +74,6 @@ const verificationBody = z.strictObject({
   organization_id: z.string().max(64).nullish(),
 });
 
-/** Returns a job as the API shows it. */
 function viewOf({ linkTo }: Pick<JobsDependencies, 'linkTo'>, job: Job, caller: Caller): object {
   const { id, type, status, created_at, connection_id, external_id, status_details, total, processed } = job;
   const isImport = type === 'users_import';
@@ -107,7 +105,7 @@ async function jobOf({ jobs }: Pick<JobsDependencies, 'jobs'>, id = ''): Promise
   return job;
 }
 
-/** Returns a connection by its id. @throws AuthError 400 */
+/** @throws AuthError 400 */
 async function connectionOf({ store }: JobsDependencies, id: string): Promise<Connection> {
   const connection = await store.collection('connections').get(id);
   if (connection === undefined) throw noConnection();
@@ -188,7 +186,6 @@ async function sendVerification(
 const call = callsWith<JobsDependencies>();
 const READ_SCOPES = ['create:users', 'read:users'];
 
-/** The calls for jobs. */
 export const jobCalls: Call<JobsDependencies>[] = [
   call({
     method: 'POST',

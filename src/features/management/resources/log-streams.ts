@@ -39,7 +39,6 @@ function refuseFaulty(stream: Readonly<Record<string, unknown>>): void {
   throw apiError(400, `Payload validation error: '${message}' on property ${path}.`, 'invalid_body');
 }
 
-/** The calls for log streams. */
 export const logStreamCalls: Call<DocumentDependencies>[] = documentResourceCalls({
   kind: 'log-stream',
   path: '/log-streams',

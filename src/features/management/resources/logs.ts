@@ -79,7 +79,6 @@ const listQuery = z.strictObject({
 
 const call = callsWith<LogsDependencies>();
 
-/** The calls for log events. */
 export const logCalls: Call<LogsDependencies>[] = [
   call({
     method: 'GET',

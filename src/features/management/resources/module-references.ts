@@ -4,17 +4,14 @@ import { type DocumentDependencies, documentsOf } from '../document-resource.ts'
 import { apiError } from '../errors.ts';
 
 // docs/decisions/actions-scripts.md#a-module-of-actions-runs-in-the-version-that-an-action-names
-/** An action that uses a module. */
 export interface ModuleUse {
-  /** The action as the API shows it. */
   view: Record<string, unknown>;
   /** The ids of the module's versions that the deployed action or its draft uses. */
   versionIds: string[];
-  /** Whether the deployed action uses the module. */
   isDeployed: boolean;
 }
 
-/** Returns the actions that use a module. @param id the module's. */
+/** @param id the module's. */
 export async function usesOf(store: DocumentDependencies['store'], id: string): Promise<ModuleUse[]> {
   const [actions, module] = await Promise.all([
     documentsOf(store, 'action'),

@@ -4,7 +4,6 @@ import type { PermissionRecord } from '../../../records/roles.ts';
 import type { Store } from '../../../store/contract.ts';
 import { apiError } from '../errors.ts';
 
-/** A body that names permissions. */
 export const permissionBody = z.strictObject({
   permissions: z
     .array(
@@ -58,7 +57,6 @@ export function withPermissions(
   return [...before, ...added.filter((one) => !before.some((other) => samePermission(one, other)))];
 }
 
-/** Returns the permissions without some. */
 export function withoutPermissions(
   before: readonly PermissionRecord[],
   removed: readonly PermissionRecord[],

@@ -11,7 +11,6 @@ export const LANGUAGE = /^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,2}$/;
 const texts = z.record(z.string().max(255), z.record(z.string().max(255), z.string().max(4096).nullable()));
 const partials = z.record(z.string().max(255), z.unknown());
 
-/** Returns the id of the document with a prompt's texts in a language. */
 const customTextId = (prompt: string, language: string): string => `custom-text/${prompt}/${language}`;
 
 const call = callsWith<DocumentDependencies>();
@@ -65,5 +64,4 @@ function calls(): Call<DocumentDependencies>[] {
   ];
 }
 
-/** The calls for texts of prompts. */
 export const promptTextCalls: Call<DocumentDependencies>[] = [...calls(), ...renderingCalls];

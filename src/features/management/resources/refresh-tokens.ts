@@ -142,5 +142,4 @@ const manyCalls: Call<SessionsDependencies>[] = [
   }),
 ];
 
-/** The calls for refresh tokens. */
 export const refreshTokenCalls: Call<SessionsDependencies>[] = [...manyCalls, ...singleCalls];

@@ -56,7 +56,6 @@ const PATH = '/prompts/:prompt/screen/:screen/rendering';
 const screenId = ({ prompt, screen }: Readonly<Record<string, string>>) =>
   idOf(checkedSegment(prompt, PROMPT, 'prompt'), checkedSegment(screen, PROMPT, 'screen'));
 
-/** The calls for rendering settings. */
 export const renderingCalls: Call<DocumentDependencies>[] = [
   call({
     method: 'GET',

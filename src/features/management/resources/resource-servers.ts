@@ -186,5 +186,4 @@ function decoded(text: string): string {
   }
 }
 
-/** The calls for APIs. */
 export const resourceServerCalls: Call<ResourceServersDependencies>[] = resourceCalls(resource);

@@ -40,7 +40,7 @@ const roleType = z.enum(['tenant', 'organization']);
 
 const typeOf = (role: Pick<Role, 'owner_id'>) => (role.owner_id === undefined ? 'tenant' : 'organization');
 
-/** Checks the owner of a new role. @throws AuthError 400, 404 */
+/** @throws AuthError 400, 404 */
 async function requireOwner(store: Store, type: unknown, owner: unknown): Promise<void> {
   if ((type === 'organization') !== (owner !== undefined))
     throw apiError(
@@ -169,7 +169,6 @@ function permissionCalls(): Call<RolesDependencies>[] {
   ];
 }
 
-/** Returns a user as lists of members show it. */
 export function memberView({
   id,
   email,
@@ -223,7 +222,6 @@ function userCalls(): Call<RolesDependencies>[] {
   ];
 }
 
-/** The calls for roles. */
 export const roleCalls: Call<RolesDependencies>[] = [
   ...resourceCalls(resource),
   ...permissionCalls(),

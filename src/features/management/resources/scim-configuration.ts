@@ -64,7 +64,7 @@ function view(
   };
 }
 
-/** Returns the defaults for a connection. @throws AuthError 404, as the hosted service, if its strategy has no SCIM */
+/** @throws AuthError 404, as the hosted service, if its strategy has no SCIM */
 function defaultsOf({ strategy }: Connection) {
   const attribute = STRATEGIES[strategy];
   if (attribute === undefined) throw notFound(`SCIM is not for connections of the strategy ${strategy}`)();
@@ -73,7 +73,6 @@ function defaultsOf({ strategy }: Connection) {
 
 const call = callsWith<ScimConfigurationDependencies>();
 
-/** The calls for SCIM configurations. */
 export const scimConfigurationCalls: Call<ScimConfigurationDependencies>[] = [
   call({
     method: 'GET',

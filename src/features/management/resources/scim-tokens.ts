@@ -21,7 +21,6 @@ function tokenView({ id, body: { connection_id: _, ...shown }, created_at }: Fro
   return { token_id: id, ...shown, created_at };
 }
 
-/** The calls for SCIM tokens. */
 export const scimTokenCalls: Call<ScimConfigurationDependencies>[] = [
   call({
     method: 'GET',

@@ -13,17 +13,14 @@ export interface ScimConfigurationDependencies {
   tenantName: string;
 }
 
-/** The path of a connection's configuration. */
 export const PATH = '/connections/:id/scim-configuration';
 
 /** The error for a connection without a configuration. */
 export const missing = notFound('Not Found');
 const noConnection = notFound('The connection does not exist', 'inexistent_connection');
 
-/** The kind of the document. */
 export const KIND = 'scim-configuration';
 
-/** Returns the id of the document with a connection's configuration. */
 export const scimKey = (connectionId: string): string => `scim-${connectionId}`;
 
 /** Deletes a connection's configuration and its tokens. */
@@ -39,7 +36,7 @@ export async function connectionOf({ store }: ScimConfigurationDependencies, id 
   return found;
 }
 
-/** Returns the configuration of a connection. @throws AuthError 404 */
+/** @throws AuthError 404 */
 export async function find(deps: ScimConfigurationDependencies, connection: Connection) {
   const found = await deps.store.collection('documents').get(scimKey(connection.id));
   if (found?.kind !== KIND) throw missing();
@@ -49,7 +46,6 @@ export async function find(deps: ScimConfigurationDependencies, connection: Conn
 /** The kind of the documents with tokens. */
 export const TOKEN = 'scim-token';
 
-/** Returns the SCIM tokens of a connection. */
 export async function tokensOf(store: Store, connectionId: string) {
   const all = await documentsOf(store, TOKEN);
   return all.filter(({ body }) => body.connection_id === connectionId);

@@ -17,7 +17,6 @@ export interface SessionsDependencies {
 
 const noSession = notFound('The session does not exist', 'inexistent_session');
 
-/** The metadata of a session or a refresh token. */
 export const metadataBody = z
   .record(z.string().max(255), z.string().max(255))
   .refine((all) => Object.keys(all).length <= 25, 'At most 25 properties')
@@ -47,7 +46,6 @@ async function end(deps: SessionsDependencies, id = ''): Promise<SessionView | u
   return session;
 }
 
-/** Ends the refresh tokens that were issued in a session. */
 async function endTokensOf({ refreshTokens }: SessionsDependencies, session: SessionView): Promise<void> {
   for (const token of await refreshTokens.of(session.user_id)) {
     if (token.session_id === session.id) await refreshTokens.end(token.id);
@@ -164,5 +162,4 @@ function userCalls(): Call<SessionsDependencies>[] {
   ];
 }
 
-/** The calls for sessions. */
 export const sessionCalls: Call<SessionsDependencies>[] = [...singleCalls(), ...userCalls()];

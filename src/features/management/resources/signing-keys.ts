@@ -48,7 +48,6 @@ const rotation = z.strictObject({ alg: z.enum(SIGNING_ALGS).optional() });
 
 const call = callsWith<SigningKeysDependencies>();
 
-/** The calls for signing keys. */
 export const signingKeyCalls: Call<SigningKeysDependencies>[] = [
   call({
     method: 'GET',

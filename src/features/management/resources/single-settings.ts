@@ -112,5 +112,4 @@ const variableCalls: Call<DocumentDependencies>[] = [
   }),
 ];
 
-/** The calls for single settings. */
 export const singleSettingCalls: Call<DocumentDependencies>[] = [...settingCalls, ...variableCalls];

@@ -108,7 +108,6 @@ async function usersOf(store: Store, { day, from }: { day: string; from?: string
 
 const call = callsWith<StatsDependencies>();
 
-/** The calls for statistics. */
 export const statsCalls: Call<StatsDependencies>[] = [
   call({
     method: 'GET',

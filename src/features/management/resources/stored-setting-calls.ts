@@ -37,7 +37,6 @@ async function nextOrder(store: DocumentDependencies['store']): Promise<number> 
 
 const hydrate = { hydrate: repeatable.optional() };
 
-/** All kinds. */
 const STORED_SETTINGS: readonly StoredSetting[] = [
   {
     path: '/rate-limit-policies',
@@ -277,5 +276,4 @@ function nullable(shape: z.ZodRawShape): z.ZodRawShape {
   );
 }
 
-/** The calls for all kinds. */
 export const storedSettingCalls: Call<DocumentDependencies>[] = STORED_SETTINGS.flatMap(callsOf);

@@ -99,5 +99,4 @@ const selfServiceCalls = [
   }),
 ];
 
-/** The calls for these parts. */
 export const storedPartCalls: Call<DocumentDependencies>[] = [...hookSecretCalls, ...selfServiceCalls];

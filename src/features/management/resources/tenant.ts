@@ -173,7 +173,6 @@ const promptsSchema = z.strictObject({
   webauthn_platform_first_factor: z.boolean().default(false),
 });
 
-/** The calls for the tenant's settings. */
 export const tenantCalls: Call<SectionDependencies>[] = [
   ...tenantSettingsCalls(),
   ...settingsCalls(section('branding', brandingSchema), {

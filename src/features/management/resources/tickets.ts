@@ -19,7 +19,6 @@ export interface TicketsDependencies {
   config: Pick<Config, 'client'>;
   /** Imports the user with an address from a custom database; undefined if the database has none. */
   findInCustomDatabase(query: { connection: Connection; identifier: string }): Promise<User | undefined>;
-  /** Creates a ticket and returns its link. */
   issueTicket(kind: 'reset' | 'verification', ticket: NewTicket): Promise<string>;
 }
 
@@ -123,7 +122,6 @@ const ticketAnswer = (url: string): Answer => ({ status: 201, body: { ticket: `$
 
 const call = callsWith<TicketsDependencies>();
 
-/** The calls for tickets. */
 export const ticketCalls: Call<TicketsDependencies>[] = [
   call({
     method: 'POST',

@@ -29,7 +29,6 @@ const ABSENT: readonly { path: string; noun: string; name: string; message: stri
 
 const call = callsWith<unknown>();
 
-/** The calls for these resources. */
 export const unusedCalls: Call<unknown>[] = [
   ...LISTS.map(({ path, key, noun, name }) =>
     call({

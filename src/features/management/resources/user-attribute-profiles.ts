@@ -18,7 +18,6 @@ function userIdOf(asked: unknown): object {
   };
 }
 
-/** The declaration of the kind. */
 export const userAttributeProfiles: StoredSetting = {
   path: '/user-attribute-profiles',
   name: 'user attribute profile',

@@ -45,7 +45,7 @@ const DEFAULTS = ['client_name', 'connection', 'description', 'ip', 'log_id', 't
 /** Returns the stored member for a field that events can be sorted by. */
 export const logSort = (field: string): string | undefined => STORED.get(field);
 
-/** Returns the store's filter for a search query of logs. @throws AuthError 400 */
+/** @throws AuthError 400 */
 export function logFilter(query: string, names: LogNames): Filter {
   return filterOf(parseQuery(query), (field, match) =>
     field === undefined

@@ -28,7 +28,7 @@ const MAX_QUERY_LENGTH = 4000;
 const MAX_DEPTH = 20;
 const MAX_TERMS = 100;
 
-/** Parses a query. @throws AuthError 400 if the syntax is wrong */
+/** @throws AuthError 400 if the syntax is wrong */
 export function parseQuery(text: string): Expression {
   if (text.length > MAX_QUERY_LENGTH) throw syntaxError();
   const tokens = tokensOf(text);

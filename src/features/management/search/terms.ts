@@ -3,7 +3,6 @@ import type { Filter } from '../../../store/contract.ts';
 import { apiError } from '../errors.ts';
 import type { Expression, Match } from './lucene.ts';
 
-/** Returns the error of a query that is not supported. */
 export const searchError = (message: string) => apiError(400, message, 'invalid_query_string');
 
 /** Highest number of comparisons that read every record. Each blocks the thread for tens of milliseconds. */
@@ -12,7 +11,6 @@ const MAX_SCANS = 40;
 export const MATCHES_NOTHING: Filter = { any: [] };
 
 /**
- * Returns the store's filter for an expression.
  * @param term returns the filter of one term; its field is undefined if the default fields are to be searched
  * @throws AuthError 400 if the filter has too many comparisons that read every record
  */
@@ -71,7 +69,6 @@ export function wildcardOf({ parts }: Extract<Match, { kind: 'pattern' }>): Wild
   return rest.at(-1) === '' ? { prefix, contains: text } : { prefix, suffix: text };
 }
 
-/** Returns the filter of a wildcard on a stored field. */
 export function fieldWildcard(field: string, wildcard: Wildcard | undefined): Filter {
   if (wildcard === undefined) return { field, exists: true };
   const { prefix, contains, suffix } = wildcard;
@@ -86,7 +83,7 @@ export function fieldWildcard(field: string, wildcard: Wildcard | undefined): Fi
 
 type Range = Extract<Match, { kind: 'range' }>;
 
-/** Returns the filter of a range. @param readAs converts a bound to the type of the stored values. */
+/** @param readAs converts a bound to the type of the stored values. */
 export function rangeOf<T extends string | number>(
   field: string,
   range: Range,
@@ -106,7 +103,7 @@ export function rangeOf<T extends string | number>(
   return excluded.length === 0 ? bounds : { all: [bounds, { not: { field, in: excluded } }] };
 }
 
-/** Returns the number that a text is. @throws AuthError 400 if it is not a number. */
+/** @throws AuthError 400 if it is not a number. */
 export function numberOf(text: string): number {
   const number = Number(text);
   if (text.trim() === '' || Number.isNaN(number)) throw searchError(`"${short(text)}" is not a number.`);

@@ -63,10 +63,9 @@ type Metadata = 'app_metadata' | 'user_metadata';
  */
 export type HasMore = (object: Metadata) => boolean;
 
-/** Returns the filter that selects those users. */
 export const withMore = (object: Metadata): Filter => ({ index: 'search', equals: restTerm(object) });
 
-/** Returns the store's filter for a search query of users. @throws AuthError 400 */
+/** @throws AuthError 400 */
 export function userFilter(query: string, hasMore: HasMore): Filter {
   const userTerm = (field: string, match: Match): Filter => {
     if (METADATA.test(field)) return memberFilter(field, match, hasMore);
@@ -79,7 +78,6 @@ export function userFilter(query: string, hasMore: HasMore): Filter {
   );
 }
 
-/** Returns the filter of the users who have an identity in a connection. */
 export function inConnection(name: string): Filter {
   return { of: 'identities', index: 'held', equals: `connection=${name}` };
 }
@@ -210,7 +208,7 @@ const SORTED: ReadonlyMap<string, string> = new Map([
   ['user_id', 'id'],
 ]);
 
-/** Returns the stored member for a field to sort users by. @throws AuthError 400 */
+/** @throws AuthError 400 */
 export function userSort(field: string): string {
   const stored = SORTED.get(field);
   if (stored === undefined) throw searchError(`Users cannot be sorted by ${field}.`);

@@ -13,11 +13,9 @@ const call = callsWith<{ store: Store }>();
 const path = '/organizations/:id/client-grants';
 const noun = 'organization_client_grants';
 
-/** Returns the ids of the client grants of an organization. */
 export const grantsOf = (organization: Organization): readonly string[] =>
   (organization.client_grants as string[] | undefined) ?? [];
 
-/** The calls for client grants of organizations. */
 export const organizationGrantCalls: Call<{ store: Store }>[] = [
   call({
     method: 'GET',

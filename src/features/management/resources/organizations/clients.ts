@@ -53,7 +53,6 @@ async function viewOf(store: Store, organization: Organization, id: string) {
   return found;
 }
 
-/** The calls for clients of organizations. */
 export const organizationClientCalls: Call<{ store: Store }>[] = [
   call({
     method: 'GET',

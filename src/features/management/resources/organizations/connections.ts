@@ -48,10 +48,7 @@ async function changeEnabled(
   return { before: enabledOf(organization), after: enabledOf(after) };
 }
 
-/**
- * Returns the calls that list and add connections.
- * @param word the last segment of the path, `/organizations/{id}/<word>`.
- */
+/** @param word the last segment of the path, `/organizations/{id}/<word>`. */
 function listCalls(word: string): Call<{ store: Store }>[] {
   const path = `/organizations/:id/${word}`;
   return [
@@ -93,10 +90,7 @@ function listCalls(word: string): Call<{ store: Store }>[] {
   ];
 }
 
-/**
- * Returns the calls for one connection.
- * @param word the segment of the list's path, `/organizations/{id}/<word>`.
- */
+/** @param word the segment of the list's path, `/organizations/{id}/<word>`. */
 function singleCalls(word: string): Call<{ store: Store }>[] {
   const path = `/organizations/:id/${word}/:connection_id`;
   return [
@@ -147,7 +141,6 @@ function singleCalls(word: string): Call<{ store: Store }>[] {
   ];
 }
 
-/** The calls for connections of organizations. */
 export const organizationConnectionCalls: Call<{ store: Store }>[] = [
   'connections',
   'enabled_connections',

@@ -16,7 +16,6 @@ const call = callsWith<{ store: Store }>();
 const path = '/organizations/:id/discovery-domains';
 const noun = 'organization_discovery_domains';
 
-/** Highest number of domains of an organization. */
 const MAX_DOMAINS = 100;
 
 const settings = {
@@ -57,7 +56,6 @@ async function find(store: Store, params: Readonly<Record<string, string>>) {
   return { organization, domain };
 }
 
-/** The calls for discovery domains of organizations. */
 export const organizationDomainCalls: Call<{ store: Store }>[] = [
   call({
     method: 'GET',

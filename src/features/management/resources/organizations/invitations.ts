@@ -173,7 +173,6 @@ const sort = z
   .regex(/^created_at:-?1$/, 'String does not match pattern ^created_at:(1|-1)$')
   .optional();
 
-/** The calls for invitations. */
 export const invitationCalls: Call<InvitationsDependencies>[] = [
   call({
     method: 'GET',

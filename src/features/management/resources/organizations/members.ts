@@ -52,7 +52,6 @@ function memberSource<T extends { user_id: string }>(items: readonly T[]): ListS
 const call = callsWith<{ store: Store }>();
 const path = '/organizations/:id/members';
 
-/** The calls for members of organizations and their roles. */
 export const organizationMemberCalls: Call<{ store: Store }>[] = [
   call({
     method: 'GET',

@@ -18,7 +18,6 @@ export interface OrganizationsDependencies {
 }
 
 const object = z.record(z.string(), z.unknown());
-/** A connection of an organization in a body. */
 export const enabledConnection = z.strictObject({
   connection_id: z.string().max(64),
   assign_membership_on_login: z.boolean().optional(),
@@ -93,7 +92,7 @@ const resource: Resource<'organizations', OrganizationsDependencies> = {
   isRemovalStrict: true,
 };
 
-/** Returns a connection that an organization is to have. @throws AuthError 404 */
+/** @throws AuthError 404 */
 export async function requireConnection(store: Store, id: string) {
   const connection = await store.collection('connections').get(id);
   if (connection === undefined) throw apiError(404, 'The connection does not exist', 'inexistent_connection');
@@ -115,7 +114,7 @@ async function organizationNamed(store: Store, name: string): Promise<Organizati
   return all.find((one) => one.name.toLowerCase() === name.toLowerCase());
 }
 
-/** Changes the stored organization atomically. @throws AuthError 404 */
+/** @throws AuthError 404 */
 export async function changeOrganization(
   store: Store,
   id: string,
@@ -130,7 +129,6 @@ export async function changeOrganization(
 
 const call = callsWith<OrganizationsDependencies>();
 
-/** The calls for organizations. */
 export const organizationCalls: Call<OrganizationsDependencies>[] = [
   ...resourceCalls(resource),
   call({

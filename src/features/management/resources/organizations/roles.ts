@@ -18,7 +18,6 @@ async function found(store: Store, params: Readonly<Record<string, string>>) {
   return { id, role };
 }
 
-/** The calls for roles within organizations. */
 export const organizationRoleCalls: Call<{ store: Store }>[] = [
   call({
     method: 'GET',

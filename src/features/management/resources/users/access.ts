@@ -184,7 +184,6 @@ function organizationCalls(): Call<UserAccessDependencies>[] {
   ];
 }
 
-/** The calls for roles, permissions and organizations of users. */
 export const userAccessCalls: Call<UserAccessDependencies>[] = [
   ...roleCalls(),
   ...permissionCalls(),

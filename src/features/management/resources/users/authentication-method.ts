@@ -16,7 +16,6 @@ import { userOf } from './user.ts';
 
 type Authenticator = Frozen<AuthenticatorRecord>;
 
-/** A new authenticator. */
 interface NewFactor {
   kind: FactorKind;
   fields: Pick<AuthenticatorRecord, 'phone_number' | 'email' | 'secret' | 'name'>;
@@ -114,7 +113,6 @@ export function isSame(one: Authenticator, { kind, fields }: NewFactor): boolean
   return one.kind === kind && one.phone_number === fields.phone_number && one.email === fields.email;
 }
 
-/** An authentication method of a user, with functions that rename and delete it. */
 interface UserMethod {
   view: object;
   /** @returns the renamed method as the API shows it. */
@@ -122,7 +120,7 @@ interface UserMethod {
   remove(): Promise<unknown>;
 }
 
-/** Returns the authentication method that a path names. @throws AuthError 404, also for a method of another user */
+/** @throws AuthError 404, also for a method of another user */
 export async function methodOf(
   deps: UserFactorsDependencies,
   params: Readonly<Record<string, string>>,

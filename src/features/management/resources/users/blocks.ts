@@ -112,7 +112,7 @@ const userBlocks: Call<BlocksDependencies>[] = [
   }),
 ];
 
-/** Returns an IP address. @throws AuthError 400 if the text is not one */
+/** @throws AuthError 400 if the text is not one */
 function addressOf(text = ''): string {
   if (isIP(text) === 0)
     throw apiError(400, 'Path validation error: not an IP address on property id.', 'invalid_uri');
@@ -142,5 +142,4 @@ const addressBlocks: Call<BlocksDependencies>[] = [
   }),
 ];
 
-/** The calls for blocks. */
 export const blockCalls: Call<BlocksDependencies>[] = [...userBlocks, ...addressBlocks];

@@ -92,7 +92,6 @@ const enrollmentCalls: Call<EnrollmentsDependencies>[] = [
   }),
 ];
 
-/** The factors that can be enrolled. */
 const FACTORS = ALL_SECOND_FACTORS.filter(({ recovers }) => recovers !== true);
 
 const REFUSALS = {
@@ -190,7 +189,6 @@ const removalCalls: Call<EnrollmentsDependencies>[] = [
   }),
 ];
 
-/** The calls for enrollments and recovery codes. */
 export const enrollmentsCalls: Call<EnrollmentsDependencies>[] = [
   ...enrollmentCalls,
   ...ticketCalls,

@@ -144,5 +144,4 @@ const oneCalls: Call<UserFactorsDependencies>[] = [
   }),
 ];
 
-/** The calls for authentication methods. */
 export const userFactorCalls: Call<UserFactorsDependencies>[] = [...allCalls, ...oneCalls];

@@ -23,7 +23,6 @@ export interface UserIdentitiesDependencies {
   readIdTokenProof: IdTokenReaders['readIdTokenProof'];
   /** Whether a link would take the protection of a second factor away. */
   losesFactor(users: LinkedUsers): Promise<boolean>;
-  /** Ends sessions and tokens of a user who has become an identity of another. */
   endLinked(userId: string): Promise<void>;
   /** Ends what may have been obtained with an unlinked identity: sessions, tokens and passkeys. */
   endUnlinked(userId: string, identity: Pick<Identity, 'connection'>): Promise<void>;
@@ -120,7 +119,6 @@ async function provedUser(
 const call = callsWith<UserIdentitiesDependencies>();
 
 // docs/decisions/users-linking.md#unlinking-ends-all-sessions-and-tokens-of-the-user
-/** The calls for linking and unlinking. */
 export const userIdentityCalls: Call<UserIdentitiesDependencies>[] = [
   call({
     method: 'POST',

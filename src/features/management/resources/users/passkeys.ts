@@ -9,7 +9,6 @@ type Passkey = Frozen<PasskeyRecord>;
 
 const PREFIX = 'passkey|';
 
-/** Returns a passkey as the API shows it. */
 export function passkeyView(one: Passkey): object {
   return {
     id: `${PREFIX}${one.id}`,
@@ -25,7 +24,6 @@ export function passkeyView(one: Passkey): object {
   };
 }
 
-/** Returns all passkeys of a user. */
 export function passkeysOf(store: Store, userId: string): Promise<Passkey[]> {
   return store.collection('passkeys').findBy('user', userId);
 }
@@ -37,7 +35,7 @@ export async function passkeyOf(store: Store, userId: string, id: string): Promi
   return found?.user_id === userId ? found : undefined;
 }
 
-/** Deletes the passkeys of a user that were registered with a connection. @param connection its name. */
+/** @param connection its name. */
 export async function deletePasskeysOf(store: Store, userId: string, connection: string): Promise<void> {
   for (const passkey of await passkeysOf(store, userId))
     if (passkey.connection === connection) await store.collection('passkeys').delete(passkey.id);

@@ -121,7 +121,6 @@ async function boundedSearch(deps: UserSearchDependencies, query: ListQuery) {
 
 const call = callsWith<UserSearchDependencies>();
 
-/** The call that lists and searches users. */
 export const userSearchCalls: Call<UserSearchDependencies>[] = [
   call({
     method: 'GET',

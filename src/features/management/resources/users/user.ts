@@ -39,9 +39,7 @@ export interface UsersDependencies {
   store: Store;
   users: Users;
   config: Pick<Config, 'connection' | 'connections' | 'settings'>;
-  /** Removes a user and everything that belongs to the user. */
   removeUser(userId: string, by?: User): Promise<void>;
-  /** Renews expired tokens of a user's upstream providers. */
   renewProviderTokens(userId: string): Promise<void>;
   /** Ends a user's sessions and refresh tokens. */
   endAccess(userId: string, reason: 'account-deactivated' | 'password-changed'): Promise<void>;
@@ -49,7 +47,6 @@ export interface UsersDependencies {
   askToVerify(user: User, connection: Connection, clientId: string | undefined, ip: string): Promise<void>;
 }
 
-/** The source of a request. */
 export type RequestOrigin = Pick<CallRequest, 'ip' | 'userAgent'>;
 
 /** Returns the request as the tenant's own code sees it. */
@@ -57,7 +54,6 @@ export function askerOf(method: 'POST' | 'PATCH', { ip, userAgent: user_agent }:
   return { request: { ip, user_agent, method, query: {}, body: {} } };
 }
 
-/** The error for a user who does not exist. */
 export const noUser = notFound('The user does not exist.', 'inexistent_user');
 
 /** Returns the error for a user whom a path names and who does not exist. A text that is no user ID at all is refused. */
@@ -82,7 +78,6 @@ export async function viewOf(
   return userView(user, await users.identitiesOf(user.id), shows);
 }
 
-/** Returns the error for a body that is refused. */
 export const invalid = (message: string): AuthError => apiError(400, message, 'invalid_body');
 
 /** Returns the error for a password that is refused, with the hosted service's message. */
@@ -158,8 +153,7 @@ function tokensOf({ upstream }: Identity): object {
 }
 
 /**
- * Returns a user with their identities. Attributes from the provider that the profile does not have are top-level
- * members too.
+ * Attributes from the provider that the profile does not have are top-level members too.
  * @param shows as for {@link identityViews}.
  */
 export function userView(
@@ -287,8 +281,7 @@ function refuseMixed(body: PatchUserBody): void {
 }
 
 /**
- * Changes a user. A new password or a block ends the user's sessions and refresh tokens. A body with the current
- * values writes nothing.
+ * A new password or a block ends the user's sessions and refresh tokens. A body with the current values writes nothing.
  * @param origin the source of the request, for the verification e-mail and for the tenant's own code.
  * @returns the user, and whether nothing changed at all.
  * @throws AuthError 400; 404 if the user does not exist any more.

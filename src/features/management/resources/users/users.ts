@@ -40,7 +40,6 @@ const USER_MEMBERS = new Set(['user_metadata']);
 
 const call = callsWith<UsersDependencies>();
 
-/** The calls for users. */
 export const userRecordCalls: Call<UsersDependencies>[] = [
   call({
     method: 'POST',
