@@ -293,7 +293,7 @@ function createClaims(
   };
 }
 
-function claimOf({ id, content, tries, from = requester() }: Record, until: number): Claim {
+function claimOf({ id, content, tries, from }: Record, until: number): Claim {
   return { id, content, tries, until, from };
 }
 
