@@ -36,7 +36,6 @@ export function forwardedAddress(element: string): string | undefined {
   return isIP(text) === 0 ? undefined : text;
 }
 
-/** Reports whether a text is a CIDR range or a single address. */
 export function isAddressRange(text: string): boolean {
   const [address = ''] = text.split('/');
   // Zone ids (RFC 4007 §11) name a local interface and make no sense in a list.

@@ -64,7 +64,6 @@ function requestLog({ log, clock, random }: RequestLogDependencies, measures?: R
   return measures === undefined ? logged : measured(logged, measures);
 }
 
-/** Makes a span for each request. */
 function traceRequests(
   { request }: Pick<Tracing, 'request'>,
   isProxy: (address: string) => boolean,

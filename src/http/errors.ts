@@ -69,7 +69,6 @@ export interface BodyFault {
   field: string | undefined;
   /** The value that was sent; undefined when there was none. */
   value: unknown;
-  /** The message of the schema. */
   message: string;
 }
 

@@ -8,7 +8,6 @@ type Methods = readonly string[];
 
 const isMultiFactor = (amr: Methods) => amr.includes('mfa');
 
-/** What a class can mean. */
 const PROOFS = {
   any: () => true,
   password: (amr: Methods) => amr.includes('pwd'),
@@ -64,7 +63,6 @@ const isOfFactor = (proof: Proof | undefined) => proof === 'mfa' || proof === 'a
 
 interface ClassSettings {
   readonly acr_values_supported?: readonly string[] | null | undefined;
-  /** What classes of the tenant's own mean. */
   readonly acr_value_meanings?: Readonly<Record<string, (typeof CLASS_MEANINGS)[number]>> | undefined;
 }
 

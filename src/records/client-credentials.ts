@@ -24,7 +24,6 @@ export const credentialSchema = z
     if (fault !== undefined) context.addIssue({ code: 'custom', ...fault });
   });
 
-/** A credential of any method, distinguished by its type. */
 export const waitingCredential = z
   .looseObject({ credential_type: z.string().optional() })
   .transform((one, context) => {

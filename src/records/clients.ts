@@ -196,7 +196,6 @@ export function responseAlg(client: {
   return client.authorization_signed_response_alg ?? 'RS256';
 }
 
-/** Returns the signature algorithm of an application's ID tokens and logout tokens. */
 export function idTokenAlg(client: {
   readonly id_token_signed_response_alg?: TokenAlg | undefined;
   readonly jwt_configuration: { readonly alg?: TokenAlg | undefined };

@@ -167,7 +167,6 @@ export interface StrategyRecord {
   trustsAnybody?(options: Readonly<Record<string, unknown>>): boolean;
   /** Whether its connections belong in the tenant file's `databases`. */
   isDatabase: boolean;
-  /** The kinds of addresses that identify one user of a connection. */
   unique: readonly AddressKind[];
   /** The kind of address that a login proves to be the user's. */
   proves?: AddressKind;

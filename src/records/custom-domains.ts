@@ -3,7 +3,6 @@ import { z } from 'zod';
 import { sha256 } from '../runtime/secrets.ts';
 import { EXPOSED_SECRET } from './client-authentication.ts';
 
-/** A custom domain that is active. */
 export interface CustomDomain {
   /** In lower case. */
   domain: string;

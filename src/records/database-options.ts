@@ -10,7 +10,6 @@ import type { DatabaseOptions } from './tenant.ts';
 /** The parts of a connection that are read here; one in a tenant file has no id yet. */
 type Configured = Pick<Connection, 'strategy' | 'options'>;
 
-/** Returns the options of a database connection, with defaults filled in. */
 export function databaseOptions(connection: Configured): DatabaseOptions {
   return databaseOptionsSchema.parse(connection.options);
 }
@@ -75,7 +74,6 @@ export function firstCode(connection: Connection, typed?: string): CodeKind | un
 
 const CODE_METHODS = { email: 'email_otp', phone_number: 'phone_otp' } as const;
 
-/** The kinds of addresses that codes can be sent to. */
 export type CodeKind = 'email' | 'phone_number';
 
 /**

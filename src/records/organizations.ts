@@ -72,7 +72,6 @@ export function discoveryDomainsOf(organization: {
   return (organization.discovery_domains as readonly DiscoveryDomain[] | undefined) ?? [];
 }
 
-/** Returns the names of all discovery domains. */
 export function domainNamesOf(organization: { readonly [member: string]: unknown }): string[] {
   return discoveryDomainsOf(organization).map(({ domain }) => domain);
 }

@@ -96,7 +96,6 @@ export const smsOptionsSchema = z.preprocess(
   }),
 );
 
-/** Returns the options that both strategies have. */
 export function passwordlessOptions({ options }: { options: unknown }): z.output<typeof common> {
   return common.parse(withoutNull(options));
 }

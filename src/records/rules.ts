@@ -2,7 +2,6 @@
 import type { DocumentRecord } from './documents.ts';
 import type { Frozen } from './record.ts';
 
-/** An enabled rule. */
 interface Rule {
   id: string;
   name: string;

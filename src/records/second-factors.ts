@@ -88,7 +88,6 @@ export const SECOND_FACTORS = {
 
 export type FactorKind = keyof typeof SECOND_FACTORS;
 
-/** Returns the names of a factor that has the same name everywhere. */
 function sameNameEverywhere<Name extends GuardianFactor>(name: Name) {
   return { name, kind: name, type: name, prefix: name, method: name, managed: name };
 }

@@ -56,7 +56,6 @@ export function rootAttributesOf({
 
 // The options of custom social connections, strategy `oauth2` (docs/connections.md).
 
-/** Headers that the request sets itself. */
 const OWN_HEADERS = new Set([
   'host',
   'content-length',

@@ -9,7 +9,6 @@ const LETTERS = /^[\p{L}\p{Nd}_+\-.!#$^`~@']+$/u;
  */
 const DECEPTIVE = /[\p{Default_Ignorable_Code_Point}\p{Cf}\u1100-\u11ff\ua960-\ua97c\ud7b0-\ud7fb]/u;
 
-/** A letter that is written from right to left. */
 const RIGHT_TO_LEFT =
   /[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}\p{Script=Samaritan}\p{Script=Mandaic}\p{Script=Adlam}]/u;
 

@@ -4,7 +4,6 @@ interface PemBlock {
   label: string;
   /** Base64, and whatever else is there; no hyphen. */
   content: string;
-  /** The whole block. */
   text: string;
 }
 

@@ -18,7 +18,6 @@ export type TaskOutcome<Answer> =
   | { answer: Answer; failure?: undefined }
   | {
       failure: TaskFailure;
-      /** What the thread threw. */
       cause?: unknown;
     };
 

@@ -133,7 +133,6 @@ function consoleAtItsHost(
 export interface Tenant {
   app: Koa;
   routes: readonly Route[];
-  /** Ends the sessions and refresh tokens of a user who was blocked. */
   endBlocked(userId: string): Promise<void>;
   events: Pick<Events, 'record'>;
   /** Asks the providers of all connections, in the background, whether they answer. */

@@ -33,7 +33,6 @@ export function changesOf(file: TenantFile, stored: TenantRecords, declared: Ten
   });
 }
 
-/** Returns the part of a record that is compared and shown. */
 function comparedPart(collection: AppliedCollection, record: object): unknown {
   return collection === 'documents' ? declaredPart(record as DocumentRecord) : record;
 }

@@ -12,7 +12,6 @@ import { streamFaults } from '../records/log-streams.ts';
 import type { TenantFile } from '../records/tenant.ts';
 import { clientIdOf, directoryOf } from './names.ts';
 
-/** Returns all contradictions in a tenant file, each with its path. */
 export function crossFaults(file: TenantFile): string[] {
   return [
     ...repetitions(file),

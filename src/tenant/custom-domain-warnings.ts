@@ -12,7 +12,6 @@ export function customDomainWarning(domain: unknown, baseUrl: string): string | 
   return `requests to ${name} are answered, but discovery, iss and redirects name ${origin}, and a login that begins at ${name} loses its cookie on the way: begin logins at ${origin}, or set BASE_URL to https://${name}`;
 }
 
-/** Returns the warnings about the custom domains of a tenant file, each with its path. */
 export function customDomainWarnings(
   { customDomains = [] }: { customDomains?: readonly Readonly<Record<string, unknown>>[] | undefined },
   baseUrl: string,

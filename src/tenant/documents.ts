@@ -13,7 +13,6 @@ import { sha256Hex } from '../runtime/secrets.ts';
 /** A document as the file declares it, without dates. */
 type DeclaredDocument = Pick<DocumentRecord, 'id' | 'kind' | 'name' | 'body'>;
 
-/** Returns the label of a document in lists of changes. */
 export function documentLabel({ id, kind, body }: Pick<DocumentRecord, 'id' | 'kind' | 'body'>): string {
   const list = LISTS.find((one) => one.kind === kind);
   return list === undefined ? id : `${list.section}.${list.label(body)}`;

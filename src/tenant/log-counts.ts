@@ -15,7 +15,6 @@ export interface HourCount {
   counts: Record<string, number>;
   /** The id of the latest event by type. */
   latest: Record<string, string>;
-  /** The users who logged in. */
   users: Distinct;
 }
 

@@ -26,7 +26,6 @@ export function createAdministrators(deps: UsersDependencies): Administrators {
   return { ...createUsers({ ...deps, store: administratorStore(deps.store) }), whose: 'administrators' };
 }
 
-/** Returns a store whose users are the administrators. */
 function administratorStore(store: Store): Store {
   return {
     ...store,
@@ -36,7 +35,6 @@ function administratorStore(store: Store): Store {
   };
 }
 
-/** Returns a write to a user's record as a write to an administrator's. */
 function ofAdministrator(write: Write): Write {
   return { ...write, collection: NAMES[write.collection] ?? write.collection } as Write;
 }

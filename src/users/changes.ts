@@ -74,7 +74,6 @@ interface AddressChange {
   changed(current: User): User | undefined;
 }
 
-/** Writes a change of addresses: to the user, and to the identities that are found by them. */
 async function updateWithAddresses(
   { store }: Pick<UsersDependencies, 'store'>,
   userId: string,

@@ -33,7 +33,6 @@ export interface NewUser {
   releases?: readonly ConnectionAddress[] | undefined;
 }
 
-/** Returns further writes for the batch that creates a user. */
 export type FurtherWrites = (user: UserRecord) => readonly Write[];
 
 /**

@@ -142,7 +142,6 @@ function requireSameCredential(userId: string, version: number | undefined): Wri
   };
 }
 
-/** Records in the identity of a login that its user declined to link it to another user. */
 export async function declineLink(
   { store }: UsersDependencies,
   { userId, connection }: Pick<Login, 'userId' | 'connection'>,

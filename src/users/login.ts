@@ -52,7 +52,6 @@ export interface Transfer {
   /** The IP address and user agent of the application's request. */
   ip: string;
   userAgent: string;
-  /** The requested scopes. */
   scopes: readonly string[];
   /** The key of the refresh token that the transfer token was issued for, if any. */
   parent?: string;
@@ -122,7 +121,6 @@ export const USER_ACTS = {
   dangerous_administration: 'fresh',
   /** The end of a change for whose beginning a fresh login was asked. */
   completion: 'attended',
-  /** The name of an authentication method. */
   method_name: 'attended',
   profile: 'attended',
   connected_account: 'attended',
@@ -159,7 +157,6 @@ export const FIRST_PARTY_ACTS: ReadonlySet<UserAct> = new Set([
   'device_credential',
 ]);
 
-/** What a login says of its user. */
 export interface Attendance {
   presence: Presence;
   /** Epoch seconds; undefined when it is not known. */

@@ -169,7 +169,6 @@ export function isCommon(options: DatabaseOptions, password: string): boolean {
   );
 }
 
-/** What is known of a user: members of their record. */
 export type PersonalInfo = Readonly<Record<string, unknown>>;
 
 /** Shorter pieces of a name occur in too many good passwords by chance. */

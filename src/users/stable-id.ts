@@ -79,7 +79,6 @@ async function recordStable(store: Store, identity: Identity, { id }: StableId):
   return updated?.stable_id === id;
 }
 
-/** Stores in an identity which account was refused. */
 async function recordRefused(
   { store, clock }: UsersDependencies,
   identity: Identity,

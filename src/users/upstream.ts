@@ -120,7 +120,6 @@ async function refresh(
   return changed ? ((await updateUser(deps, user.id, profile)) ?? user) : user;
 }
 
-/** Returns the addresses of a profile by which an identity is found. */
 function addressesIn({ email, username }: RootProfile, unique: readonly AddressKind[]) {
   return {
     ...(email !== undefined && { email }),

@@ -302,7 +302,6 @@ async function moveUser(
 
 // Users of passwordless connections, who log in by proving an address.
 
-/** An address that its owner has just proved. */
 interface ProvedAddress extends ConnectionAddress, ExpectedConnection {
   kind: 'email' | 'phone_number';
   /** The connection's strategy. */

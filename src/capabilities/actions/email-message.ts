@@ -12,7 +12,6 @@ const MESSAGE_TYPES: Partial<Record<EmailKind, string>> = {
   passwordless_email: 'verification_code',
 };
 
-/** The message that an administrator sends to test the provider. */
 const TEST_MESSAGE_TYPE = 'try_provider_configuration_email';
 
 /**

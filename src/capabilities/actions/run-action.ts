@@ -80,7 +80,6 @@ export async function runActions(
   return outcomes.map((outcome, index) => answerOf(outcome, calls[index]));
 }
 
-/** Returns the values of the secrets of an action and of its modules. */
 export function secretsOf(action: RunnableAction): string[] {
   const modules = action.modules.flatMap(({ found }) => found ?? []);
   return [action, ...modules].flatMap(({ secrets }) => Object.values(secrets));

@@ -67,7 +67,6 @@ interface QueueOptions {
   pause?: Pause;
 }
 
-/** Pauses by a timer. */
 export const timerPause: Pause = (ms, signal) =>
   new Promise((resolve) => {
     if (signal.aborted) return resolve();
@@ -93,7 +92,6 @@ function laneOf({ urgent, from }: Job): number {
 /** A job in the queue: waiting, running or pausing. */
 interface Open {
   job: Job;
-  /** Aborted when it has to give way. */
   displaced: AbortController;
 }
 
@@ -208,7 +206,6 @@ export interface Claim {
 }
 
 export interface Claims {
-  /** Makes a new delivery, claimed by this process, and the write that stores it. */
   create(kind: string, content: string, maxDuration: number): { claim: Claim; write: Write };
   /**
    * Returns deliveries of some kinds that no process is working on, those that are due longest first.
@@ -516,7 +513,6 @@ export interface DeliveryKind<C> {
    * else with it.
    */
   attempt(content: C, delivery: { id: string; done: Write }): Promise<void>;
-  /** Whether a failure is temporary. */
   isTemporary(error: unknown): boolean;
   /** Called when a delivery is given up, with the last failure. */
   onGiveUp(content: C, error: unknown): Promise<void>;
@@ -544,7 +540,6 @@ export interface DeliveryWatcher {
   onEnd(error?: unknown): void;
 }
 
-/** A kind with this process's queue. */
 export interface QueuedKind extends DeliveryKind<unknown> {
   queue: Queue;
 }

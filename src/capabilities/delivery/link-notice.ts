@@ -20,7 +20,6 @@ interface LinkRequest {
   connection: string;
 }
 
-/** Records a link in the log of both users. */
 export function recordLink(
   { events }: Pick<NoticeDependencies, 'events'>,
   { stays, goes }: LinkedUsers,

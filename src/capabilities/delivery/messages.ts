@@ -32,7 +32,6 @@ export type SmsKind = 'passwordless_sms' | 'mfa_sms';
 
 export type MessageKind = EmailKind | SmsKind;
 
-/** The changes of an account that its user is told of. */
 export type AccountChange =
   | 'email'
   | 'linked'

@@ -582,7 +582,6 @@ function idOf(purpose: string, subject: string, asker?: string): string {
   return [purpose, sha256(subject), ...(asker === undefined ? [] : [sha256(asker)])].join(':');
 }
 
-/** Returns the challenges that a caller with this key requested. */
 function requestedBy(all: readonly Challenge[], asker: string): Challenge[] {
   return all.filter(({ askers }) => askers?.includes(sha256(asker)) === true);
 }

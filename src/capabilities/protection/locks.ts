@@ -13,7 +13,6 @@ interface LockedAccount {
 }
 
 export interface Locks {
-  /** Returns the addresses that an account is locked for. */
   lockedFor(account: LockedAccount): Promise<string[]>;
   /** Returns whether brute-force protection blocks accounts. */
   isEnabled(): boolean;

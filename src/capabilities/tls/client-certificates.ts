@@ -13,7 +13,6 @@ interface ClientCertificate {
   isCaVerified: boolean;
 }
 
-/** What an edge reports about the certificate of its client. */
 interface ForwardedCertificate {
   /** The certificate; undefined where the client had none. */
   certificate: string | undefined;

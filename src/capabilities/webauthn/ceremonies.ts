@@ -11,7 +11,6 @@ export type Attachment = 'platform' | 'cross-platform';
 
 type UserVerification = 'required' | 'preferred' | 'discouraged';
 
-/** A credential, as the options for browsers name it. */
 type NamedCredential = Frozen<Pick<WebAuthnCredential, 'credential_id' | 'transports'>>;
 
 export interface Registration {

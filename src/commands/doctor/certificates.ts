@@ -18,7 +18,6 @@ const TIMEOUT_MS = 5_000;
 
 const certificate = findings('certificate');
 
-/** Checks the certificate files of the settings, or the local CA where there is one. */
 export async function checkCertificateFiles(settings: Settings, clock: Clock): Promise<Finding[]> {
   const { tls, dataDir } = settings;
   if (tls.mode === 'proxy') return [];

@@ -26,7 +26,6 @@ import type { StableId } from '../../users/upstream-user.ts';
 import type { OpenIdProviders } from './oidc/providers.ts';
 import type { SamlMetadata } from './samlp/metadata-import.ts';
 
-/** One run of a script of a connection. */
 export interface ConnectionScript {
   connection: Connection;
   /** The application that the user logs in to, if there is one. */

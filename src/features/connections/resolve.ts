@@ -325,7 +325,6 @@ export async function localChoices(config: Config, page: RequestPage): Promise<L
   return (await loginChoices(config, page)).filter(({ icon }) => icon !== undefined);
 }
 
-/** Returns the link from another connection's page to the password form. */
 export function passwordChoice({ waiting }: RequestPage): LoginChoice {
   return { url: stepPath(waiting, 'login'), text: 'login.withPassword', icon: 'key' };
 }

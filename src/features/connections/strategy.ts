@@ -41,7 +41,6 @@ export interface Proof<Credentials> {
   caller: Caller;
   /** The application and request, for the tenant's own code that runs if the login creates a user. */
   asker?: Asker;
-  /** The organization that the login is for. */
   organization?: Organization | undefined;
   /** The address that the request's invitation to the organization was sent to. */
   invitedEmail?: string | undefined;

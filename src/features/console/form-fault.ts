@@ -4,7 +4,6 @@ import { ValidationError } from '../management/errors.ts';
 
 export interface FormFault {
   status: number;
-  /** The message of the API. */
   message?: string;
   /** Whether the message is in English, whatever the reader's language. */
   isEnglish?: boolean;

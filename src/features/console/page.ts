@@ -238,7 +238,6 @@ async function handleWithoutSession(
   await keepAndLogIn(deps, ctx, expired, section);
 }
 
-/** A route of the console, which carries its own requirements. */
 type ConsoleRoute<D> = RouteDeclaration<D> & { console: Readonly<RouteRules> };
 
 /** The requirements of a route, and the section of the navigation that it belongs to. */

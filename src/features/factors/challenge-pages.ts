@@ -18,7 +18,6 @@ const PURPOSE = 'mfa_challenge';
 /** Lifetime of a challenge in seconds, the same as that of a waiting authorization request. */
 const TTL = 3600;
 
-/** The cookie that holds the secret of the ticket. */
 const TICKET_COOKIE = browserCookie('__Host-gatehouse_mfa', { sameSite: 'lax', ttlSeconds: TTL });
 
 interface ChallengeTicketData extends Pick<FactorChallenge, 'factors' | 'back'> {

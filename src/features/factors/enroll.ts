@@ -63,7 +63,6 @@ export function hasRecoveryCodes(deps: Pick<FactorDependencies, 'config' | 'fact
   return enabledFactors(deps).some(({ recovers }) => recovers === true);
 }
 
-/** Returns the account name that an authenticator app shows for a user. */
 export function accountNameOf(user: User): string {
   return user.email ?? user.username ?? user.phone_number ?? user.id;
 }

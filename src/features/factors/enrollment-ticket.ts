@@ -102,7 +102,6 @@ function commonModel({ csrf, config }: FactorPagesDependencies, ctx: Context) {
   return { csrf: csrf.token(ctx), client: { name: config.settings().tenant.friendly_name } };
 }
 
-/** Returns the members of the page that are the same for every ticket. */
 function enrollmentPages(deps: FactorPagesDependencies, ctx: Context) {
   return {
     languages: languagesOf(ctx),

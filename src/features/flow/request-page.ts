@@ -27,7 +27,6 @@ export interface HostedDependencies {
 export interface RequestPage {
   waiting: ShownWaitingRequest;
   client: Client;
-  /** The organization that the login is for. */
   organization: Organization | undefined;
   csrf: string;
 }

@@ -3,7 +3,6 @@ import { pendingRemovals, type RecordRemovalDependencies } from './pending-remov
 import { deletePasskeysOf } from './resources/users/passkeys.ts';
 
 export interface RemovalDependencies extends RecordRemovalDependencies {
-  /** Removes a user and everything that belongs to the user. */
   removeUser(userId: string): Promise<void>;
 }
 

@@ -11,7 +11,6 @@ import type { Store } from '../../store/contract.ts';
 import { order } from './order.ts';
 import { usageLines } from './script-test.ts';
 
-/** An action from the store, with its secrets. */
 export interface StoredAction {
   action: RunnableAction;
   trigger: Trigger;

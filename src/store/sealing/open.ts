@@ -98,7 +98,6 @@ async function* allSealed(directory: string): AsyncGenerator<[string, readonly s
   }
 }
 
-/** Returns the key check value with an id. */
 export function checkIn(database: DatabaseSync, id: string): string | undefined {
   const row = database.prepare('SELECT data FROM "keyChecks" WHERE id = ?').get(id);
   if (row === undefined) return undefined;

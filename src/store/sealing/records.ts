@@ -16,7 +16,6 @@ export interface RecordSeal {
   open(text: string): AnyRecord;
 }
 
-/** Returns the seal of a collection, as declared. */
 export function recordSeal(key: KeyObject, collection: string, { sealed: members }: AnySpec): RecordSeal {
   if (members === undefined) return { seal: ({ json }) => json, open: parseRecord };
   return {
@@ -51,7 +50,6 @@ export function sealRest(
   return JSON.stringify(sealed);
 }
 
-/** Returns whether a record has any sealed member, and whether the key opens all of them. */
 export function opensWith(
   key: KeyObject | undefined,
   collection: string,
@@ -83,7 +81,6 @@ const ALGORITHM = 'aes-256-gcm';
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** The place that a value is sealed for. */
 interface Place {
   collection: string;
   id: string;

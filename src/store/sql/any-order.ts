@@ -60,7 +60,6 @@ interface PageRequest {
   limit: number;
   /** Epoch seconds. */
   now: number;
-  /** Returns the SQL condition for a record `r`. */
   condition(filter: Filter, writing: Writing): string;
 }
 

@@ -24,7 +24,6 @@ export interface Dialect {
   join: string;
   /** The columns that are needed to make a record of a row. */
   stored: readonly string[];
-  /** The condition that a text contains another. */
   contains(text: string, part: string): string;
   /** The last characters of a text. */
   last(text: string, count: number): string;

@@ -97,7 +97,6 @@ function reads({ table, pool, access, order }: Parts): Reads {
   };
 }
 
-/** Returns a function that reads a record with those that it names. */
 function getWithNamed(
   { table, pool, order }: Parts,
   tableOf: PostgresCollectionOptions['tableOf'],

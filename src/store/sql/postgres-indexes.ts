@@ -11,7 +11,6 @@ import { type Pool, type Run, stateOf } from './postgres-pool.ts';
 import type { Pooling } from './postgres-pooling.ts';
 import { textIndexes } from './schema.ts';
 
-/** An index that should exist. */
 export interface Index {
   table: string;
   index: string;

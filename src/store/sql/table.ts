@@ -23,7 +23,6 @@ interface Overlay {
   set(id: string, pending: Pending): void;
   /** Removes a change, unless a later change of the same record has replaced it. */
   settle(id: string, durable: Promise<void>): void;
-  /** Returns the ids of records that will have this value of a key. */
   idsBy(key: string, value: string): string[];
   /** Returns the promises of all pending changes. */
   waits(): Set<Promise<void>>;
@@ -66,7 +65,6 @@ export function createOverlay(): Overlay {
   };
 }
 
-/** Returns a key and a value as one text. */
 export const slot = ([key, value]: readonly [key: string, value: string]) => `${key}\n${value}`;
 
 /** The committed records of one collection. */

@@ -56,7 +56,6 @@ export function checkBcrypt(value: string): CheckedHash {
   return 'hash' in checked ? { hash: value } : checked;
 }
 
-/** Returns the `custom_password_hash` of a stored hash. */
 export function customHashOf(hash: string): CustomHash {
   return customPasswordHash.parse(JSON.parse(Buffer.from(hash.slice(PREFIX.length), 'base64url').toString()));
 }

@@ -12,7 +12,6 @@ export function asFault(thrown: unknown): PackageFault {
   throw thrown;
 }
 
-/** The members of `package.json` that are used. */
 interface PackageJson {
   type?: unknown;
   main?: unknown;
@@ -103,7 +102,6 @@ export async function packageFor(
   return undefined;
 }
 
-/** Returns a folder and those that contain it, below the root. */
 function upwards({ root }: Folder, directory: string): string[] {
   const all: string[] = [];
   for (let at = directory; at.startsWith(root + sep); at = dirname(at)) all.push(at);

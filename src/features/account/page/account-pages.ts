@@ -52,7 +52,6 @@ interface SecurityDependencies
     NoticeDependencies,
     MethodDependencies,
     FactorPagesDependencies {
-  /** Returns a link to the page on which a user sets a new password. */
   passwordLink(actor: Actor, connection: Connection): Promise<string>;
 }
 

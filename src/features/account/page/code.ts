@@ -15,7 +15,6 @@ interface CodeRequest {
   channel: 'sms' | 'email';
   kind: Extract<MessageKind, 'mfa_sms' | 'mfa_oob_code'>;
   to: string;
-  /** Stored with the code. */
   data?: Record<string, unknown>;
   isEnrollment?: boolean;
 }

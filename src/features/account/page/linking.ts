@@ -17,7 +17,6 @@ export interface LinkingDependencies extends AccountLoginDependencies {
   endLinked(userId: string): Promise<void>;
 }
 
-/** An account that was proved by a recent login. */
 type ProvedAccount = Actor & { connection: string };
 
 /** Two accounts of one person: the one that stays, and the one that becomes an identity of it. */

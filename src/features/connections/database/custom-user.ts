@@ -23,7 +23,6 @@ export function customDatabaseOf(connection: Connection | undefined) {
   return connection === undefined || mode === undefined ? undefined : { connection, mode };
 }
 
-/** Returns a user of a custom database with the connection's options for the record that mirrors them here. */
 export function mirroredIn(connection: Connection, user: DatabaseUser): MirroredUser {
   return {
     ...user,

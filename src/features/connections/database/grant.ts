@@ -22,7 +22,6 @@ const credentials = {
   password: required('The password.'),
 };
 
-/** The `password` and `password-realm` grants. */
 export const passwordGrants: readonly GrantDeclaration<PasswordGrantDependencies>[] = [
   {
     grantType: 'password',

@@ -34,7 +34,6 @@ export interface ResetDependencies extends CustomVerificationDependencies {
   endSessions(userId: string): Promise<void>;
   /** Does what `endSessions` does, and removes second factors and consents. */
   endAll(userId: string): Promise<void>;
-  /** Makes every linked identity a user of its own again. */
   detachLinked(userId: string): Promise<void>;
 }
 

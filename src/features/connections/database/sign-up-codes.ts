@@ -42,7 +42,6 @@ import { askNewUserToVerify } from './verification-link.ts';
 
 const SIGN_UP_CODE_STEP = 'signup/code';
 
-/** A sign-up that waits for codes, stored with its authorization request. */
 interface WaitingSignUp {
   /** The connection's name. */
   connection: string;

@@ -8,7 +8,6 @@ import type { DirectoryEntry } from './profile.ts';
 /** For login widgets: accounts and passwords are managed in the directory. */
 const DESCRIPTION = { showSignup: false, showForgot: false };
 
-/** The entry that a name reached. */
 interface ReachedEntry extends ReachedAccount {
   entry: DirectoryEntry | undefined;
 }

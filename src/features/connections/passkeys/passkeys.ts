@@ -45,7 +45,6 @@ export function passkeyRegistration(
   return { challenge, user, exclude, discoverable: true, userVerification: PASSKEY_VERIFICATION };
 }
 
-/** The owner of a new passkey, and how it was registered. */
 interface PasskeyOwner extends Pick<PasskeyRecord, 'user_id' | 'connection'> {
   userAgent: string;
   registration: Registration;

@@ -6,7 +6,6 @@ import type { Config } from '../../../tenant/config.ts';
 import { type ConnectionFault, resolveConnection } from '../resolve.ts';
 import { isPasswordless, type PasswordlessStrategy } from './strategy.ts';
 
-/** A passwordless connection with parsed options. */
 export interface PasswordlessConnection {
   record: Connection;
   strategy: PasswordlessStrategy;

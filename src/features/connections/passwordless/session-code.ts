@@ -80,7 +80,6 @@ export async function codeConnection(
   throw new AuthError(400, 'invalid_request', NOT_ENABLED[kind]);
 }
 
-/** The credentials: the ticket, and the code that was sent. */
 interface CodeCredentials {
   session: string;
   code: string;

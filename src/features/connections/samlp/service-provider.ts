@@ -15,7 +15,6 @@ import { CALLBACK } from '../upstream/begin.ts';
 
 export type ServiceProviderDependencies = Pick<UpstreamDependencies, 'baseUrl' | 'config' | 'store' | 'sign'>;
 
-/** Returns our entity ID at a connection's provider. */
 export function entityId(
   { baseUrl, config }: Pick<ServiceProviderDependencies, 'baseUrl' | 'config'>,
   { name }: Pick<Connection, 'name'>,

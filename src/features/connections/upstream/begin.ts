@@ -35,7 +35,6 @@ export interface PendingLogin {
   connecting?: AccountConnection;
 }
 
-/** The result: a login, or the error for the application. */
 export type UpstreamOutcome = { login: Login } | { error: string; description: string };
 
 export interface PendingLogins {

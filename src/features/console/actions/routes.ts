@@ -246,7 +246,6 @@ async function changeOrder(deps: ActionsDependencies, ctx: Context, session: Con
 
 // Changes which actions are bound to a trigger, and their order.
 
-/** A change of the bindings of a trigger. */
 type Change = 'bind' | 'unbind' | 'up' | 'down' | 'stop' | 'continue';
 const CHANGES: readonly Change[] = ['bind', 'unbind', 'up', 'down', 'stop', 'continue'];
 

@@ -194,7 +194,6 @@ interface Editor {
   isRefused?: boolean;
   /** The refusal, by the Management API or by the page. */
   fault?: FormFault;
-  /** Another error message for the whole page. */
   alert?: DisplayText;
   /** The address or number that it was sent to. */
   sent?: string;

@@ -42,7 +42,6 @@ export interface Message {
   /** The name in paths: a kind, or the id of a connection. */
   name: string;
   kind: MessageKind;
-  /** The connection, for a message of one. */
   connection?: Connection;
   templateTexts: TemplateTexts;
   /** Whether the tenant has replaced any of its texts. */
@@ -50,7 +49,6 @@ export interface Message {
   isStored: boolean;
 }
 
-/** Reports whether a message, by its name, belongs to a connection. */
 export const isOfConnection = (name: string) => name.startsWith('con_');
 
 /** @throws AuthError 404 */

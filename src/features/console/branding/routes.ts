@@ -41,7 +41,6 @@ async function showTemplate(
   await showForm(deps, ctx, session, {});
 }
 
-/** Saves the template, or deletes it. */
 async function saveTemplate(
   deps: BrandingDependencies,
   ctx: Context,

@@ -130,7 +130,6 @@ type OptionKind = 'text' | 'long' | 'secret' | 'number' | 'switch' | 'choice' | 
 interface OptionField {
   name: string;
   kind: OptionKind;
-  /** The options of a choice. */
   choices?: readonly string[];
   /** The default value. */
   usual?: unknown;

@@ -59,7 +59,6 @@ export async function saveSettings(
   }
 }
 
-/** Shows what is deleted with the connection, to be confirmed. */
 export async function showRemoval(
   deps: ConnectionsDependencies,
   ctx: Context,

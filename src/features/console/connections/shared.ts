@@ -25,7 +25,6 @@ export const PATH = `${CONSOLE}/connections` as const;
 /** Path of the page to which the browser returns after a trial login. */
 export const TRY_RESULT = `${PATH}/tried` as const;
 export const READ = ['read:connections'];
-/** The display name's field on the pages that have one. */
 export const DISPLAY_NAME: FaultyField = { id: 'display_name', label: 't:console.connections.displayName' };
 export const CHANGE = ['update:connections'];
 

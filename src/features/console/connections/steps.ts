@@ -52,7 +52,6 @@ function isSecretName(name: string): boolean {
 export interface Secrets {
   /** Adds the strings inside a value whose names mark them as secrets. */
   collect(value: unknown): void;
-  /** Masks all collected secrets in a text. */
   mask(text: string): string;
 }
 

@@ -37,7 +37,6 @@ const VALID_MS = 600_000;
 const MAX_CONCURRENT = 4;
 const MAX_CONNECTIONS = 200;
 
-/** A finding, with the connection as it was then. */
 interface Finding {
   connection: Connection;
   checkedAt: number;

@@ -58,7 +58,6 @@ async function showOverview(
   });
 }
 
-/** Returns the numbers as charts, each with a table of the same values. */
 function chartsOf(deps: OverviewDependencies, ctx: Context, session: ConsoleSession, numbers: Numbers) {
   const { form, times, series, range } = numbers;
   const timeOf = timesOf(deps, ctx, form);

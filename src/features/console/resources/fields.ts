@@ -51,7 +51,6 @@ const MAX_DEPTH = 3;
 /** The name of the only field for a body that is not an object with known members. */
 export const WHOLE = '$';
 
-/** The field in which a record is edited as a whole. */
 export const WHOLE_FIELD: Field = {
   path: WHOLE,
   name: WHOLE,

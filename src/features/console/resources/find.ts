@@ -10,7 +10,6 @@ export interface ListRequest {
   filters: Readonly<Record<string, string>>;
   /** A text that records must contain, for lists that cannot be searched by the API. */
   text: string;
-  /** The member to sort by. */
   sort: string;
   isDescending: boolean;
   /** Counted from 0. */

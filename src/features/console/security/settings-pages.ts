@@ -40,7 +40,6 @@ interface SettingsForm {
   part: Part;
   /** The section of the tenant file by which a refusal may name the member. */
   section?: string;
-  /** The calls that read and change the settings. */
   read: string;
   write: string;
   /** The scope required to change them. */
@@ -195,7 +194,6 @@ function put(body: Record<string, unknown>, [name = '', ...rest]: readonly strin
 
 export interface SecuritySettingsDependencies extends ConsolePageDependencies, ApiCallDependencies {}
 
-/** A refused form with the entered values. */
 interface RefusedForm {
   form: SettingsForm;
   sent: Readonly<Record<string, string>>;

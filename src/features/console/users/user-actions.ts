@@ -112,7 +112,6 @@ async function databaseAccountOf(
   return undefined;
 }
 
-/** Shows what is deleted with a user, to be confirmed. */
 async function showDeletion(deps: UsersDependencies, ctx: Context, session: ConsoleSession): Promise<void> {
   requireRight(rightsOf(session).delete);
   const user = await userOf(deps, ctx, session);

@@ -16,7 +16,6 @@ const EVENTS = {
   failure: factorEvents.gd_recovery_failed,
 } as const;
 
-/** Verifies a recovery code, which a new one replaces. */
 function verify(deps: FactorDependencies, claimant: Claimant, code: string): Promise<Verification> {
   const verifyCode = async (): Promise<Verification> => {
     const { user } = claimant;

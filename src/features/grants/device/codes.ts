@@ -47,10 +47,8 @@ interface DeviceRequest {
   ip: string;
 }
 
-/** A request that waits, as its user sees it. */
 export interface WaitingDevice extends DeviceRequest {
   id: string;
-  /** The user code as the device shows it. */
   userCode: string;
 }
 

@@ -21,7 +21,6 @@ function triggerOf(id: string | undefined): string {
   return trigger;
 }
 
-/** Returns the bindings of a trigger, with the current state of each action. */
 async function bindingViews(deps: DocumentDependencies, trigger: string): Promise<readonly Binding[]> {
   const [bindings, actions] = await Promise.all([
     bindingsOf(deps, trigger),

@@ -130,7 +130,6 @@ async function fetchDocument(
   return data;
 }
 
-/** How such an application authenticates. */
 const PUBLIC = { app_type: 'native', token_endpoint_auth_method: 'none' };
 
 /** Members of such an application, which is a third party's and authenticates its tokens by rotating them. */

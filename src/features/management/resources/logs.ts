@@ -17,7 +17,6 @@ export interface LogsDependencies {
   config: Pick<Config, 'clients' | 'connections'>;
 }
 
-/** Returns functions that resolve names of clients and connections to the ids and names that events contain. */
 function namesOf({ clients, connections }: LogContext): LogNames {
   const connectionsBy = (value: (one: Connection) => string) => (is: (value: string) => boolean) =>
     connections.filter((one) => is(value(one))).map(({ name }) => name);

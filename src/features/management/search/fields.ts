@@ -3,7 +3,6 @@ import type { Filter } from '../../../store/contract.ts';
 import { type Match, parseQuery } from './lucene.ts';
 import { dateFilter, fieldWildcard, filterOf, MATCHES_NOTHING, rangeOf, wildcardOf } from './terms.ts';
 
-/** Stored member of an event for each field. */
 const STORED: ReadonlyMap<string, string> = new Map([
   ...[
     'type',
