@@ -56,7 +56,7 @@ type Documents = readonly Frozen<DocumentRecord>[];
 interface Secret {
   name: string;
   value?: string;
-  /** When the value was set, ISO 8601; missing for secrets older than this member. */
+  /** When the value was set, ISO 8601; missing for those of a tenant file. */
   updated_at?: string;
 }
 

@@ -142,7 +142,7 @@ export const databaseSchema = z.looseObject({
   options: databaseOptionsSchema.prefault({}),
 });
 
-/** A database in a request or file. In the store, a database older than the scripts may lack a required one. */
+/** A database in a request or file. What is stored is not refused for what newer rules demand. */
 export const writtenDatabaseSchema = databaseSchema.superRefine(({ options }, context) => {
   for (const name of missingScripts(options)) {
     context.addIssue({

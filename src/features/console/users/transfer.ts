@@ -197,10 +197,7 @@ async function showJob(deps: UsersDependencies, ctx: Context, session: ConsoleSe
 interface ImportFailure {
   user: Readonly<Record<string, unknown>>;
   errors: readonly { code: string; message: string; path?: string; fault?: JobFaultRecord }[];
-  /**
-   * The position in the file: the number of the user, and the line if each user has a line of its own. Older jobs
-   * lack it.
-   */
+  /** The position in the file: the number of the user, and the line if each user has a line of its own. */
   place?: { number: number; line?: number };
 }
 
