@@ -30,6 +30,7 @@ describe('docs/architecture.md', () => {
       const [, files = []] = [...ran].find(([name]) => name.startsWith(letter)) ?? [];
       const paths = files.map(({ path }) => path);
       expect(named(heading), heading).to.have.length.above(10);
+      expect(named(heading), `${heading}: each once`).to.deep.equal([...new Set(named(heading))]);
       expect(
         [...named(EVERY), ...named(heading)].filter((path) => !paths.includes(path)),
         heading,
