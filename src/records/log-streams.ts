@@ -1,6 +1,7 @@
 // The options of log streams: destinations and personal data. The Management API and tenant files use the same
 // schemas.
 import { z } from 'zod';
+import { hiddenNames, secretPaths } from './members.ts';
 import { fileSink } from './sinks/file.ts';
 import { httpSink } from './sinks/http.ts';
 import type { Sink } from './sinks/sink.ts';
@@ -20,19 +21,13 @@ const STORED_SECRETS = [
   'segmentWriteKey',
 ];
 
+const members = SINKS.map((one) => one.members);
+
 /** The members of a stream's `sink` that are stored encrypted. */
-export const sinkSecrets: readonly string[] = [
-  ...new Set([...SINKS.flatMap(({ members }) => namesOf(members, 'secret', 'hidden')), ...STORED_SECRETS]),
-];
+export const sinkSecrets: readonly string[] = [...new Set([...secretPaths(members), ...STORED_SECRETS])];
 
 /** The members of a stream's `sink` that the Management API does not return. */
-export const hiddenSinkMembers: readonly string[] = SINKS.flatMap(({ members }) =>
-  namesOf(members, 'hidden'),
-);
-
-function namesOf(members: Sink['members'], ...exposures: readonly string[]): string[] {
-  return Object.keys(members).filter((name) => exposures.includes(members[name]?.exposure ?? ''));
-}
+export const hiddenSinkMembers: readonly string[] = hiddenNames(members);
 
 /** The personal data to mask or hash in events. */
 export const piiConfigSchema = z.strictObject({

@@ -1,5 +1,7 @@
 // The members of the configuration that are secrets, by the hosted service's names. They are stored sealed, also in
 // sections that Gatehouse only stores.
+import { mailSecrets } from './delivery.ts';
+import { smsSecrets } from './passwordless.ts';
 
 const SECRET =
   /secret|password|passwd|passphrase|private_?key|credential|token$|(api|access|write|sas|server|signing|decryption|request)_?key$|connection_?string|custom_?headers$|^(http|webhook_)?authorization$|^(auth|pass|smtp_pass|pkcs7|p12|skey|setup|sumoSourceAddress)$/i;
@@ -12,15 +14,7 @@ export const isNamedSecret = (name: string): boolean => SECRET.test(name);
 
 export const tenantSecrets = [
   'webPush.private_key',
-  ...[
-    'smtp_pass',
-    'api_key',
-    'apiKey',
-    'secretAccessKey',
-    'clientSecret',
-    'azure_cs_connection_string',
-    'connectionString',
-  ].map((name) => `emailProvider.credentials.${name}`),
+  ...mailSecrets.map((name) => `emailProvider.credentials.${name}`),
   'phoneProviders.*.credentials.auth_token',
   ...['auth_token', 'aws_secret_access_key', 'p12', 'server_key', 'server_credentials'].map(
     (name) => `guardianFactorProviders.*.${name}`,
@@ -44,8 +38,7 @@ export const connectionSecrets = [
   'client_secret',
   'app_secret',
   'consumerSecret',
-  'twilio_token',
-  'gateway_authentication.secret',
+  ...smsSecrets,
   'signing_key',
   'signingKey',
   'signSAMLRequestKey',

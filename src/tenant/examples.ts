@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import type { OutboundSettings } from '../http/settings.ts';
 import { EXPOSED_SECRET } from '../records/client-authentication.ts';
 import { strategyRecord } from '../records/connections.ts';
+import { tenantMail } from '../records/delivery.ts';
 import { smsProviderOf } from '../records/passwordless.ts';
 import type { DevelopmentUser, TenantFile } from '../records/tenant.ts';
 import type { Store } from '../store/contract.ts';
@@ -56,9 +57,7 @@ export function productionFaults(file: TenantFile, { mail, sms, outboundAllow = 
     return wrong.map((one) => `clients[${index}].client_secret: ${one}`);
   });
   if (file.users.length > 0) faults.push('users: development users are for development only');
-  const provider = file.emailProvider;
-  const hasTenantMail = provider?.enabled === true && provider.credentials?.smtp_host !== undefined;
-  if (mail === undefined && !hasTenantMail) {
+  if (mail === undefined && tenantMail(file.emailProvider) === undefined) {
     faults.push('SMTP_URL: required in production, or emailProvider with credentials.smtp_host');
   }
   const smsConnections = file.connections.filter(

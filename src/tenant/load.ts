@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { classWarnings } from '../records/authentication-classes.ts';
 import { strategyRecord } from '../records/connections.ts';
 import { MAX_PASSWORD_LENGTH, normalizePassword } from '../records/database-options.ts';
-import { MAX_RESET_SECONDS } from '../records/delivery.ts';
+import { MAX_RESET_SECONDS, mailProviderOf } from '../records/delivery.ts';
 import { lookupEmail, normalizeEmail } from '../records/email.ts';
 import { sinkOf, streamFaults } from '../records/log-streams.ts';
 import { networkAclWarnings } from '../records/network-acls.ts';
@@ -148,7 +148,7 @@ function directoryWarnings({ tenant, connections }: TenantFile): string[] {
 
 /** Returns a warning about an unsupported e-mail provider. It is no fault, so that an exported tenant starts. */
 function providerWarnings({ emailProvider: provider }: TenantFile): string[] {
-  if (provider?.enabled !== true || provider.name === 'smtp') return [];
+  if (provider?.enabled !== true || mailProviderOf(provider.name).name === provider.name) return [];
   return [`emailProvider: ${provider.name} is not built in: set SMTP_URL to its SMTP endpoint`];
 }
 

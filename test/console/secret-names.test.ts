@@ -7,7 +7,9 @@ import { withoutSecrets } from '../../src/features/console/masked.ts';
 import { maskSecrets } from '../../src/features/console/resources/secrets.ts';
 import { redacted } from '../../src/features/management/call.ts';
 import { collections } from '../../src/records/collections.ts';
+import { MAIL_PROVIDERS } from '../../src/records/delivery.ts';
 import { SINKS } from '../../src/records/log-streams.ts';
+import { SMS_PROVIDERS } from '../../src/records/passwordless.ts';
 import { connectionSecrets, isNamedSecret } from '../../src/records/secrets.ts';
 
 const SECRET = 'what-nobody-is-to-see';
@@ -45,10 +47,10 @@ describe('the names of secrets', () => {
     }
   });
 
-  it('are names of encrypted members, in the destinations of log streams', () => {
-    for (const { type, members } of SINKS)
-      for (const [name, { exposure }] of Object.entries(members))
-        expect(exposure !== 'open', `${type}: ${name}`).to.equal(isNamedSecret(name));
+  it('are names of encrypted members, in what log streams and providers of messages need', () => {
+    for (const { members } of [...SINKS, ...MAIL_PROVIDERS, ...SMS_PROVIDERS])
+      for (const [name, { exposure, part }] of Object.entries(members))
+        expect(exposure !== 'open', name).to.equal(isNamedSecret((name + part).split('.').at(-1) ?? ''));
   });
 
   it('cover objects, and lists of headers', () => {

@@ -4,10 +4,12 @@ import type { AddressInfo } from 'node:net';
 import { inspect } from 'node:util';
 import { expect } from 'chai';
 import { jwtVerify } from 'jose';
-import type { DeliveryError } from '../../src/capabilities/delivery/messages.ts';
-import type { OutgoingSms, Transport } from '../../src/capabilities/delivery/transport.ts';
+import { createSmsTransport } from '../../src/capabilities/delivery/sms.ts';
+import type { OutgoingSms } from '../../src/capabilities/delivery/transport.ts';
 import { connectionSms } from '../../src/capabilities/delivery/transports.ts';
-import { createOutbound, LOOPBACK_RANGES, outboundRules } from '../../src/http/outbound.ts';
+import { createOutbound, LOOPBACK_RANGES, type Outbound, outboundRules } from '../../src/http/outbound.ts';
+import type { DeliveryError, Transport } from '../../src/records/message-transport.ts';
+import type { TwilioAccount } from '../../src/records/sms-providers/sms-provider.ts';
 import { productionFaults } from '../../src/tenant/examples.ts';
 import { tenant } from '../connections/passwordless/tenant.ts';
 import { callApi, startManaged } from '../management/support.ts';
@@ -179,11 +181,17 @@ describe('an SMS connection with a provider of its own', () => {
       messaging_service_sid: 'MG1',
     };
 
+    const needs = (outbound: Outbound, apiUrl?: string) => ({
+      outbound,
+      clock: Date.now,
+      twilio: (account: TwilioAccount) => createSmsTransport({ ...account, apiUrl }, outbound),
+    });
+
     it('through its account at Twilio', async () => {
       const twilio = await startTwilio();
       try {
         const outbound = createOutbound({ rules: outboundRules(LOOPBACK_RANGES) });
-        const sms = connectionSms({ outbound, clock: Date.now, twilioUrl: twilio.url }, outbox);
+        const sms = connectionSms(needs(outbound, twilio.url), outbox);
         await sms.deliver(message(twilioOptions), 'an-id');
         expect(twilio.messages).to.deep.equal([
           { To: '+16505551234', Body: 'Your code is 123456.', MessagingServiceSid: 'MG1' },
@@ -200,7 +208,7 @@ describe('an SMS connection with a provider of its own', () => {
 
     it('through no invalid gateway, nor another provider instead, and reveals no password of it', async () => {
       const outbound = createOutbound({ rules: outboundRules(LOOPBACK_RANGES) });
-      const sms = connectionSms({ outbound, clock: Date.now }, outbox);
+      const sms = connectionSms(needs(outbound), outbox);
       const [asked, taken] = [gateway.taken.length, outbox.taken.length];
       const url = gateway.url.replace('//', '//user:hush-hush@');
       const gateway_authentication = {
@@ -226,7 +234,7 @@ describe('an SMS connection with a provider of its own', () => {
 
     it('to no address that the operator does not allow', async () => {
       const outbound = createOutbound({ rules: outboundRules([]) });
-      const sms = connectionSms({ outbound, clock: Date.now }, outbox);
+      const sms = connectionSms(needs(outbound), outbox);
       const sentBefore = gateway.taken.length;
       const error = await sms
         .deliver(message({ provider: 'sms_gateway', gateway_url: gateway.url }), 'an-id')

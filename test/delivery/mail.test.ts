@@ -6,11 +6,12 @@ import net, { type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { createMailTransport, type MailSettings } from '../../src/capabilities/delivery/mail.ts';
-import { DeliveryError } from '../../src/capabilities/delivery/messages.ts';
+import { createMailTransport } from '../../src/capabilities/delivery/mail.ts';
 import type { OutgoingEmail } from '../../src/capabilities/delivery/transport.ts';
 import { smtpSettings } from '../../src/capabilities/delivery/transports.ts';
 import { localCertificate } from '../../src/capabilities/tls/authority.ts';
+import type { MailServer } from '../../src/records/mail-providers/mail-provider.ts';
+import { DeliveryError } from '../../src/records/message-transport.ts';
 import { startMailServer, type TestMailServer } from '../support/smtp.ts';
 import { PATIENCE } from '../support/wait-until.ts';
 
@@ -35,7 +36,7 @@ describe('mail', () => {
 
   const deliver = async (
     message: OutgoingEmail = MESSAGE,
-    settings: Partial<MailSettings> = {},
+    settings: Partial<MailServer> = {},
     options = {},
   ) => {
     const plain = { host: '127.0.0.1', port: server.port, secure: false, allowPlain: true };

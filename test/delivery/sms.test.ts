@@ -1,9 +1,9 @@
 // SMS with Twilio's own client, against a stand-in for its Messages API.
 import { expect } from 'chai';
-import { DeliveryError } from '../../src/capabilities/delivery/messages.ts';
 import { checkSmsAccount, createSmsTransport } from '../../src/capabilities/delivery/sms.ts';
 import type { OutgoingSms } from '../../src/capabilities/delivery/transport.ts';
 import { createOutbound, LOOPBACK_RANGES, outboundRules } from '../../src/http/outbound.ts';
+import { DeliveryError } from '../../src/records/message-transport.ts';
 import { startTwilio, type TestTwilio, TWILIO } from '../support/twilio.ts';
 import { PATIENCE } from '../support/wait-until.ts';
 

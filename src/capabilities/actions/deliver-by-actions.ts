@@ -2,9 +2,9 @@
 
 import { AuthError } from '../../http/errors.ts';
 import type { Trigger } from '../../records/actions.ts';
+import { DeliveryError } from '../../records/message-transport.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { MAX_ATTEMPT_MS } from '../delivery/deliver.ts';
-import { DeliveryError } from '../delivery/messages.ts';
 import { type ActionLogFields, type Actions, MAX_ACTION_MS } from './actions.ts';
 import type { ActionEvent } from './current-event.ts';
 

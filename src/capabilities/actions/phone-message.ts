@@ -1,7 +1,9 @@
 // Actions of `send-phone-message` and `custom-phone-provider`: they send codes to phones in place of the SMS provider.
 // A message whose action fails is not delivered, as if a provider had rejected it.
 // docs/decisions/passwordless-messages.md#send-phone-message-sends-codes-of-passwordless-logins-only-if-there-is-no-sms-provider
-import type { OutgoingSms, Transport } from '../delivery/transport.ts';
+
+import type { Transport } from '../../records/message-transport.ts';
+import type { OutgoingSms } from '../delivery/transport.ts';
 import { type ActionDeliveryDependencies, deliverByActions } from './deliver-by-actions.ts';
 import { clientOf, connectionOf, organizationOf, userOf } from './facts.ts';
 

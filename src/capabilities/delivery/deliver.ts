@@ -2,6 +2,7 @@
 // outcome in the log and in the tenant's log.
 import type { Logger } from 'pino';
 import type { EventType } from '../../records/log-events.ts';
+import { DeliveryError, type Transport } from '../../records/message-transport.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Measures } from '../../runtime/measures.ts';
 import type { Store } from '../../store/contract.ts';
@@ -11,17 +12,16 @@ import type { Users } from '../../users/users.ts';
 import { deliveryEvents } from './declaration.ts';
 import type { Deliveries, PreparedDelivery } from './deliveries.ts';
 import { type DeliveryKind, TooManyDeliveries, timerPause } from './deliveries.ts';
-import {
-  type CredentialRef,
-  DeliveryError,
-  type MessageCredential,
-  type MessageKind,
-  type Messages,
-  type Notice,
-  type PreparedMessage,
+import type {
+  CredentialRef,
+  MessageCredential,
+  MessageKind,
+  Messages,
+  Notice,
+  PreparedMessage,
 } from './messages.ts';
 import type { Templates } from './templates.ts';
-import type { Outgoing, OutgoingEmail, OutgoingSms, Transport } from './transport.ts';
+import type { Outgoing, OutgoingEmail, OutgoingSms } from './transport.ts';
 
 interface MessagesDependencies {
   store: Store;

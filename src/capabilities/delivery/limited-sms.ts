@@ -1,7 +1,7 @@
 // Limits text messages for each number, whatever asks for them: each message costs money and disturbs the owner of the
 // number.
-import { DeliveryError } from './messages.ts';
-import type { OutgoingSms, Transport } from './transport.ts';
+import { DeliveryError, type Transport } from '../../records/message-transport.ts';
+import type { OutgoingSms } from './transport.ts';
 
 interface SmsLimit {
   /** Counts a message to a number in E.164. @returns whether it is within the limit. */

@@ -1,18 +1,7 @@
 // Mail over SMTP (RFC 5321) with nodemailer: pooled connections, TLS, timeouts.
-import { DeliveryError } from './messages.ts';
+import type { MailServer } from '../../records/mail-providers/mail-provider.ts';
+import { DeliveryError, type Mail, type Transport } from '../../records/message-transport.ts';
 import { once } from './once.ts';
-import type { OutgoingEmail, Transport } from './transport.ts';
-
-export interface MailSettings {
-  host: string;
-  port: number;
-  /** TLS from the first byte; otherwise STARTTLS. */
-  secure: boolean;
-  /** Whether plain text is allowed without STARTTLS: for a server on this machine only. */
-  allowPlain: boolean;
-  user?: string;
-  password?: string;
-}
 
 interface MailOptions {
   /** The host name in Message-IDs. */
@@ -31,7 +20,7 @@ const TIMEOUT = 15_000;
 const MAX_STEPS = 3;
 const CONNECTIONS = 4;
 
-export function createMailTransport(settings: MailSettings, options: MailOptions): Transport<OutgoingEmail> {
+export function createMailTransport(settings: MailServer, options: MailOptions): Transport<Mail> {
   const { timeout = TIMEOUT, host: messageHost } = options;
   const poolOptions = {
     ...connectionOf(settings, options),
@@ -67,7 +56,7 @@ export function createMailTransport(settings: MailSettings, options: MailOptions
   };
 }
 
-function connectionOf(settings: MailSettings, { timeout = TIMEOUT, ca }: Omit<MailOptions, 'host'>) {
+function connectionOf(settings: MailServer, { timeout = TIMEOUT, ca }: Omit<MailOptions, 'host'>) {
   const { host, port, secure, allowPlain, user, password } = settings;
   return {
     host,
@@ -89,7 +78,7 @@ function connectionOf(settings: MailSettings, { timeout = TIMEOUT, ca }: Omit<Ma
 
 /** Connects and logs in without sending a message. @throws Error with the server's reply. */
 export async function checkMailServer(
-  settings: MailSettings,
+  settings: MailServer,
   options: Omit<MailOptions, 'host'> = {},
 ): Promise<void> {
   const mailer = (await import('nodemailer')).createTransport(connectionOf(settings, options));

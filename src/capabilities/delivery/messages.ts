@@ -69,24 +69,6 @@ export interface Notice {
   userAgent?: string;
 }
 
-/** A failed try to send a message. Thrown to callers when the message was given up. */
-export class DeliveryError extends Error {
-  readonly code: 'unavailable' | 'rejected' | 'invalid-number' | 'queue-full';
-  /** The provider's error code, such as Twilio's 21211. */
-  readonly providerCode: string | undefined;
-
-  constructor(
-    code: DeliveryError['code'],
-    message: string,
-    options: { providerCode?: string; cause?: unknown } = {},
-  ) {
-    super(message, options.cause === undefined ? undefined : { cause: options.cause });
-    this.name = 'DeliveryError';
-    this.code = code;
-    this.providerCode = options.providerCode;
-  }
-}
-
 export interface MessageCredential {
   /**
    * Refers to the credential, which is revoked when the message is given up: an unsent credential must not stay valid.

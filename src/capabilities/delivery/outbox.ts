@@ -1,11 +1,12 @@
 // The development outbox: without a provider, messages are written to files and shown at `/dev/inbox`.
 import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Transport } from '../../records/message-transport.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { jsonOf } from '../../runtime/json.ts';
 import type { Random } from '../../runtime/secrets.ts';
 import { messageSchema, type OutboxMessage } from './outbox-message.ts';
-import type { Outgoing, Transport } from './transport.ts';
+import type { Outgoing } from './transport.ts';
 
 export interface Outbox extends Transport<Outgoing> {
   /** Returns the newest {@link MAX_LISTED} messages, newest first. */

@@ -1,23 +1,14 @@
 // How mail and text messages leave.
 import { z } from 'zod';
 import { isCallable } from '../../http/outbound.ts';
+import type { TwilioAccount } from '../../records/sms-providers/sms-provider.ts';
 import { present, settingsGroup } from '../../runtime/settings-group.ts';
-
-/** Twilio account and sender: a number, a name, or a messaging service. */
-export interface SmsSettings {
-  accountSid: string;
-  authToken: string;
-  from?: string | undefined;
-  messagingServiceSid?: string | undefined;
-  /** Replaces Twilio's address in tests. */
-  apiUrl?: string | undefined;
-}
 
 export interface DeliverySettings {
   /** Undefined where mail goes to the provider of the tenant, or to the development outbox. */
   mail?: { smtpUrl: string; from: string | undefined } | undefined;
   /** Undefined where SMS go to the provider of the connection, or to the development outbox. */
-  sms?: SmsSettings | undefined;
+  sms?: TwilioAccount | undefined;
 }
 
 export const deliverySettings = settingsGroup({

@@ -1,9 +1,8 @@
 // SMS with Twilio's client.
 import type { Outbound } from '../../http/outbound.ts';
-import { DeliveryError } from './messages.ts';
+import { DeliveryError, type TextMessage, type Transport } from '../../records/message-transport.ts';
+import type { TwilioAccount } from '../../records/sms-providers/sms-provider.ts';
 import { once } from './once.ts';
-import type { SmsSettings } from './settings.ts';
-import type { OutgoingSms, Transport } from './transport.ts';
 
 /** Twilio's error codes for numbers that are invalid, unreachable, or have opted out. */
 const INVALID_NUMBER = new Set([21211, 21217, 21401, 21421, 21612, 21614, 21610]);
@@ -11,10 +10,10 @@ const TIMEOUT = 15_000;
 
 /** @param timeout longest duration of a request, milliseconds. */
 export function createSmsTransport(
-  settings: SmsSettings,
-  outbound: Outbound,
+  settings: TwilioAccount,
+  outbound: Pick<Outbound, 'fetch'>,
   timeout: number = TIMEOUT,
-): Transport<OutgoingSms> {
+): Transport<TextMessage> {
   const { from, messagingServiceSid } = settings;
   // Imported with the first SMS: the client is large.
   const library = once(load);
@@ -43,8 +42,8 @@ export function createSmsTransport(
  * @throws Error when Twilio cannot be reached, or the answer is not Twilio's; it never quotes the answer.
  */
 export async function checkSmsAccount(
-  settings: SmsSettings,
-  outbound: Outbound,
+  settings: TwilioAccount,
+  outbound: Pick<Outbound, 'fetch'>,
   timeout: number,
 ): Promise<{ state: string } | { refused: number }> {
   const { api } = createClient(await load(), settings, { outbound, timeout });
@@ -65,8 +64,8 @@ const load = async () => (await import('twilio')).default;
 /** @param id id of the message that it sends. */
 function createClient(
   twilio: Awaited<ReturnType<typeof load>>,
-  settings: SmsSettings,
-  { outbound, timeout, id }: { outbound: Outbound; timeout: number; id?: string },
+  settings: TwilioAccount,
+  { outbound, timeout, id }: { outbound: Pick<Outbound, 'fetch'>; timeout: number; id?: string },
 ) {
   const httpClient = new twilio.RequestClient();
   httpClient.request = async (request) => {

@@ -1,9 +1,9 @@
 // Checks whether the mail server and the SMS provider accept the credentials.
 import { checkMailServer } from '../../capabilities/delivery/mail.ts';
-import type { SmsSettings } from '../../capabilities/delivery/settings.ts';
 import { checkSmsAccount } from '../../capabilities/delivery/sms.ts';
 import { smtpSettings } from '../../capabilities/delivery/transports.ts';
 import type { Outbound } from '../../http/outbound.ts';
+import type { TwilioAccount } from '../../records/sms-providers/sms-provider.ts';
 import type { Settings } from '../../settings/index.ts';
 import { type Finding, findings, messageOf } from './finding.ts';
 
@@ -52,7 +52,7 @@ export async function checkSms(
 }
 
 /** Returns the fault of the first setting that does not have Twilio's form; undefined where all have it. */
-function formFault({ accountSid, authToken, from, messagingServiceSid }: SmsSettings): string | undefined {
+function formFault({ accountSid, authToken, from, messagingServiceSid }: TwilioAccount): string | undefined {
   if (!/^AC[0-9a-f]{32}$/i.test(accountSid)) return 'TWILIO_ACCOUNT_SID is not AC and 32 hexadecimal digits';
   if (!/^[0-9a-f]{32}$/i.test(authToken)) return 'TWILIO_AUTH_TOKEN is not 32 hexadecimal digits';
   if (messagingServiceSid !== undefined && !/^MG[0-9a-f]{32}$/i.test(messagingServiceSid))

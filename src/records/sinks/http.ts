@@ -3,16 +3,8 @@ import { createHmac } from 'node:crypto';
 import { z } from 'zod';
 import { hasUserInfo } from '../../http/outbound.ts';
 import { epochSeconds } from '../../runtime/clock.ts';
-import {
-  hidden,
-  open,
-  type SendResult,
-  type SinkNeeds,
-  type StreamedEvent,
-  secret,
-  sink,
-  type Target,
-} from './sink.ts';
+import { hidden, open, secret, type ValuesOf } from '../members.ts';
+import { type SendResult, type SinkNeeds, type StreamedEvent, sink } from './sink.ts';
 
 /** A header name (RFC 9110 §5.1) that the request does not set itself. */
 const headerName = z
@@ -53,7 +45,7 @@ const members = {
   httpSigningSecret: hidden(z.string().min(22).max(255).nullish()),
 };
 
-type HttpTarget = Target<typeof members>;
+type HttpTarget = ValuesOf<typeof members>;
 
 export const httpSink = sink({
   type: 'http',

@@ -3,6 +3,7 @@
 import { z } from 'zod';
 import type { Outbound } from '../../http/outbound.ts';
 import type { Clock } from '../../runtime/clock.ts';
+import { type Members, shapeOf, type ValuesOf } from '../members.ts';
 
 /** An event as receivers get it. */
 export interface StreamedEvent {
@@ -26,39 +27,17 @@ export interface SinkNeeds {
   ending: AbortSignal;
 }
 
-interface Member<T extends z.ZodType = z.ZodType> {
-  schema: T;
-  exposure: 'open' | 'secret' | 'hidden';
-}
-
-/** A member of a stream's `sink` that everybody may see who reads log streams. */
-export const open = <T extends z.ZodType>(schema: T): Member<T> => ({ schema, exposure: 'open' });
-
-/**
- * A secret: stored encrypted, and masked on pages and in the log. The Management API returns it, as the hosted
- * service's does. Its name has to be one that `isNamedSecret` knows.
- */
-export const secret = <T extends z.ZodType>(schema: T): Member<T> => ({ schema, exposure: 'secret' });
-
-/**
- * A secret that the Management API does not return either. A change that leaves it out keeps it, so it must not be sent:
- * whoever changes the address would receive it.
- */
-export const hidden = <T extends z.ZodType>(schema: T): Member<T> => ({ schema, exposure: 'hidden' });
-
-type Members = Readonly<Record<string, Member>>;
-export type Target<M extends Members> = z.output<z.ZodObject<{ [Name in keyof M]: M[Name]['schema'] }>>;
-
 interface SinkDeclaration<M extends Members> {
   /** The stream's `type`. */
   type: string;
+  /** The members of the stream's `sink`. None that is `hidden` may be sent. */
   members: M;
   /** Returns the address that events are sent to, which the doctor asks; undefined for a sink without one. */
-  address(target: Target<M>): string | undefined;
+  address(target: ValuesOf<M>): string | undefined;
   /** Returns why this server sends nothing to such streams; undefined if it does. */
   missing?(needs: SinkNeeds): string | undefined;
   /** Sends a batch, in its order. */
-  send(needs: SinkNeeds, target: Target<M>, events: readonly StreamedEvent[]): Promise<SendResult>;
+  send(needs: SinkNeeds, target: ValuesOf<M>, events: readonly StreamedEvent[]): Promise<SendResult>;
 }
 
 /** A {@link SinkDeclaration} for every type of members: it reads them itself. */
@@ -79,9 +58,9 @@ export function sink<M extends Members>({
   missing = () => undefined,
   send,
 }: SinkDeclaration<M>): Sink {
-  const shape = Object.fromEntries(Object.entries(members).map(([name, { schema }]) => [name, schema]));
+  const shape = shapeOf(members);
   // Tenant files may have further members, of which the server warns.
-  const read = (target: unknown) => z.object(shape).safeParse(target).data as Target<M> | undefined;
+  const read = (target: unknown) => z.object(shape).safeParse(target).data as ValuesOf<M> | undefined;
   return {
     type,
     members,

@@ -1,6 +1,8 @@
 // What `gatehouse doctor` reads from the store: its state, and the addresses that the tenant depends on.
 import { z } from 'zod';
+import { tenantMail } from '../../records/delivery.ts';
 import { sinkOf } from '../../records/log-streams.ts';
+import { smsProviderOf } from '../../records/passwordless.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Store } from '../../store/contract.ts';
 import { listAll } from '../../store/list-all.ts';
@@ -23,16 +25,24 @@ export interface Inspection {
   suspendedStreams: string[];
 }
 
+/** Returns the addresses that the server calls for a connection. */
+function addressesIn(options: object): string[] {
+  const { address: sms } = smsProviderOf(options) ?? {};
+  return [...calledOptions(options).map(({ url }) => url), ...(sms === undefined ? [] : [sms])];
+}
+
 /** Reads the state of a store. @throws Error if it cannot be read and written */
 export async function inspect({ store, clock }: { store: Store; clock: Clock }): Promise<Inspection> {
   await store.ready();
-  const [keys, connections, streams, newest] = await Promise.all([
+  const [tenant, keys, connections, streams, newest] = await Promise.all([
+    store.collection('tenant').get('tenant'),
     store.collection('signingKeys').findBy('state', 'current'),
     listAll(store.collection('connections')),
     store.collection('documents').findBy('kind', 'log-stream'),
     store.collection('logs').list({ sort: { field: 'date', descending: true }, limit: 1 }),
   ]);
   const [event] = newest.records;
+  const mail = tenantMail(tenant?.emailProvider)?.address;
   const enabledConnections = connections.filter(({ enabled_clients: clients }) => clients.length > 0);
   return {
     signingKeys: keys.map(({ jwk, createdAt }) => ({ alg: String(jwk.alg), createdAt })),
@@ -40,8 +50,9 @@ export async function inspect({ store, clock }: { store: Store; clock: Clock }):
     ...(store.sharedClock && { clockAhead: clock() - store.sharedClock() }),
     addresses: [
       ...enabledConnections.flatMap(({ name, options }) =>
-        calledOptions(options).map(({ url }) => ({ of: `the connection ${name}`, url })),
+        addressesIn(options).map((url) => ({ of: `the connection ${name}`, url })),
       ),
+      ...(mail === undefined ? [] : [{ of: 'the e-mail provider', url: mail }]),
       ...streams.flatMap(({ body }) => {
         const url = body.status === 'active' ? sinkOf(body.type)?.address(body.sink) : undefined;
         return url === undefined ? [] : [{ of: `the log stream ${String(body.name)}`, url }];

@@ -1,7 +1,8 @@
 // A code that is sent to the user and typed at the page. It is valid only in the session that asked for it, for
 // three tries.
-import { DeliveryError, type MessageKind } from '../../../capabilities/delivery/messages.ts';
+import type { MessageKind } from '../../../capabilities/delivery/messages.ts';
 import { AuthError } from '../../../http/errors.ts';
+import { DeliveryError } from '../../../records/message-transport.ts';
 import type { FactorDependencies } from '../../factors/factor.ts';
 import type { Actor } from '../actor.ts';
 import { accountLimits } from '../declaration.ts';

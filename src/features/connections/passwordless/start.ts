@@ -1,12 +1,11 @@
 // Starts a passwordless login: creates and sends a code or link.
 import type { Context } from 'koa';
 import { deliveryEvents } from '../../../capabilities/delivery/declaration.ts';
-import {
-  DeliveryError,
-  type MessageKind,
-  type Messages,
-  type Notice,
-  type PreparedMessage,
+import type {
+  MessageKind,
+  Messages,
+  Notice,
+  PreparedMessage,
 } from '../../../capabilities/delivery/messages.ts';
 import type {
   Challenges,
@@ -23,6 +22,7 @@ import {
 import { AuthError } from '../../../http/errors.ts';
 import type { Languages } from '../../../http/languages.ts';
 import type { Client, Organization } from '../../../records/collections.ts';
+import { DeliveryError } from '../../../records/message-transport.ts';
 import { smsProviderOf } from '../../../records/passwordless.ts';
 import type { Events } from '../../../tenant/events.ts';
 import type { User } from '../../../users/user.ts';
@@ -175,7 +175,7 @@ function message(
   user: User | undefined,
 ): [MessageKind, Notice] {
   const provider = smsProviderOf(connection.record.options);
-  const forwardsUserAgent = provider?.kind === 'gateway' && provider.forwardsRequest;
+  const forwardsUserAgent = provider?.forwardsRequest === true;
   const notice = {
     to: address,
     application: client,

@@ -1,9 +1,9 @@
 // The pages of e-mails and SMS: editing a template with a preview, sending it to oneself, and restoring the default.
 import type { Context } from 'koa';
-import { DeliveryError } from '../../../capabilities/delivery/messages.ts';
 import type { Draft } from '../../../capabilities/delivery/templates.ts';
 import { bodyTexts } from '../../../http/body.ts';
 import { AuthError } from '../../../http/errors.ts';
+import { DeliveryError } from '../../../records/message-transport.ts';
 import { numberOf } from '../../factors/message/countries.ts';
 import { callApi } from '../api-calls.ts';
 import { consoleLimits } from '../declaration.ts';

@@ -1,10 +1,10 @@
 // Second factors by message: a code is sent to an address or number of the user.
-import { DeliveryError } from '../../../capabilities/delivery/messages.ts';
 import { requiredField, textField } from '../../../http/body.ts';
 import { AuthError } from '../../../http/errors.ts';
 import { countryOf } from '../../../http/languages.ts';
 import { codeKinds } from '../../../records/database-options.ts';
 import { normalizeEmail } from '../../../records/email.ts';
+import { DeliveryError } from '../../../records/message-transport.ts';
 import { SECOND_FACTORS } from '../../../records/second-factors.ts';
 import type { Config } from '../../../tenant/config.ts';
 import { isByAddress } from '../../../users/changes.ts';

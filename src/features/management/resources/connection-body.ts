@@ -9,6 +9,7 @@ import {
   writtenDatabaseSchema,
 } from '../../../records/connections.ts';
 import { wayInFault } from '../../../records/database-options.ts';
+import { smsSecrets } from '../../../records/passwordless.ts';
 import { MAX_SCRIPT_LENGTH } from '../../../records/script-length.ts';
 import { withJsonLength } from '../body-size.ts';
 import { apiError } from '../errors.ts';
@@ -52,10 +53,9 @@ export const createBody = z.strictObject({
 const SECRETS = [
   'client_secret',
   'app_secret',
-  'twilio_token',
   'signing_key',
   'decryptionKey',
-  'gateway_authentication',
+  ...smsSecrets.map((path) => path.split('.')[0] ?? path),
 ];
 
 /** The same for databases, whose scripts' `configuration` is never returned. */

@@ -1,6 +1,12 @@
 // `/emails/provider`: the provider that sends the tenant's e-mail.
 import { z } from 'zod';
-import { emailProviderSchema } from '../../../records/delivery.ts';
+import {
+  emailProviderSchema,
+  hiddenCredentials,
+  MAIL_PROVIDERS,
+  mailProviderOf,
+} from '../../../records/delivery.ts';
+import { hiddenNames } from '../../../records/members.ts';
 import { type Call, callsWith, created, noContent, ok } from '../call.ts';
 import { apiError } from '../errors.ts';
 import { fieldsQuery, selectFields } from '../fields.ts';
@@ -10,18 +16,11 @@ import { type SectionDependencies, section } from '../section.ts';
 const call = callsWith<SectionDependencies>();
 
 const object = z.record(z.string(), z.unknown());
-const PROVIDERS = [
-  'mailgun',
-  'mandrill',
-  'sendgrid',
-  'resend',
-  'ses',
-  'sparkpost',
-  'smtp',
-  'azure_cs',
-  'ms365',
-  'custom',
-] as const;
+/** The hosted service's names, and ours. */
+const NAMES = new Set([
+  ...['mailgun', 'mandrill', 'sendgrid', 'resend', 'ses', 'sparkpost', 'smtp', 'azure_cs', 'ms365', 'custom'],
+  ...MAIL_PROVIDERS.map(({ name }) => name),
+]);
 
 const providerMembers = {
   enabled: z.boolean().optional(),
@@ -34,7 +33,7 @@ const providerMembers = {
   credentials: object,
   settings: object.nullish(),
 };
-const providerBody = z.strictObject({ ...providerMembers, name: z.enum(PROVIDERS) });
+const providerBody = z.strictObject({ ...providerMembers, name: z.enum([...NAMES]) });
 
 const noProvider = notFound('There is not a configured email provider', 'inexistent_email_provider');
 
@@ -46,20 +45,10 @@ const view = (provider: object, fields?: string): object => {
   const includesCredentials = (fields ?? '').split(',').includes('credentials');
   const { credentials, ...rest } = provider as Provider;
   // The record's schema adds a default port, which only SMTP has.
-  const isShown = (name: string) => !SECRETS.has(name) && (rest.name === 'smtp' || name !== 'smtp_port');
+  const isShown = (name: string) =>
+    !hiddenCredentials.has(name) && (rest.name === 'smtp' || name !== 'smtp_port');
   return includesCredentials ? { ...rest, credentials: members(credentials, isShown) } : rest;
 };
-
-/** Members of credentials that no response contains. */
-const SECRETS = new Set([
-  'smtp_pass',
-  'api_key',
-  'accessKeyId',
-  'secretAccessKey',
-  'connectionString',
-  'connection_string',
-  'clientSecret',
-]);
 
 function members(
   value: object | undefined,
@@ -72,19 +61,22 @@ type Provider = { name?: string; credentials?: Readonly<Record<string, unknown>>
 
 // docs/decisions/management-api.md#a-stored-secret-that-a-change-leaves-out-is-kept-except-a-mail-servers-password
 /**
- * Secrets that the new credentials leave out are kept, because no response contains them; but the password is not sent
- *   to another mail server than it was set for.
- * @throws AuthError 400 for another mail server without the password.
+ * Secrets that the new credentials leave out are kept, because no response contains them; but none is sent to another address than it was set for.
+ * @throws AuthError 400 for another address, such as that of a mail server, without the secret.
  */
 function changed(before: Provider, changes: Provider): object {
   const after = merged(before, changes as Record<string, unknown>) as Provider;
   if (changes.credentials === undefined || after.name !== before.name) return after;
-  const keptSecrets = members(before.credentials, (name) => SECRETS.has(name));
-  const isOtherHost = changes.credentials.smtp_host !== before.credentials?.smtp_host;
-  if (isOtherHost && keptSecrets.smtp_pass !== undefined && changes.credentials.smtp_pass === undefined) {
-    const message =
-      "Payload validation error: 'Missing required property: smtp_pass' on property credentials.";
-    throw apiError(400, `${message} Another smtp_host needs the password again.`, 'invalid_body');
+  const keptSecrets = members(before.credentials, (name) => hiddenCredentials.has(name));
+  const { sentTo, members: own } = mailProviderOf(after.name);
+  const isSentElsewhere =
+    sentTo !== undefined && changes.credentials[sentTo] !== before.credentials?.[sentTo];
+  const missing = hiddenNames([own]).find(
+    (name) => keptSecrets[name] !== undefined && changes.credentials?.[name] === undefined,
+  );
+  if (isSentElsewhere && missing !== undefined) {
+    const message = `Payload validation error: 'Missing required property: ${missing}' on property credentials.`;
+    throw apiError(400, `${message} Another ${sentTo} needs it again.`, 'invalid_body');
   }
   return { ...after, credentials: { ...keptSecrets, ...changes.credentials } };
 }
