@@ -52,10 +52,8 @@ export function jointShape(all: readonly Members[]): Record<string, z.ZodType> {
   const names = [...new Set(all.flatMap((members) => Object.keys(members)))];
   return Object.fromEntries(
     names.map((name) => {
-      const schemas = all.flatMap(({ [name]: member }) => (member === undefined ? [] : [member.schema]));
-      const [only, ...others] = new Set(schemas);
-      if (only === undefined) throw new Error(`no member is named ${name}`);
-      return [name, (others.length === 0 ? only : z.union([only, ...others])).optional()];
+      const schemas = new Set(all.flatMap((members) => members[name]?.schema ?? []));
+      return [name, [...schemas].reduce((first, second) => z.union([first, second])).optional()];
     }),
   );
 }

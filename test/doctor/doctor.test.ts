@@ -343,13 +343,21 @@ describe('gatehouse doctor', () => {
     const away = `http://127.0.0.1:${await freePort()}`;
     const stream = (name: string, url: string) =>
       `  - { name: ${name}, type: http, sink: { httpEndpoint: '${url}/secret-path?key=1' } }\n`;
-    writeFileSync(join(cwd, 'tenant.yaml'), `logStreams:\n${stream('There', at)}${stream('Away', away)}`);
+    const gateway = `http://127.0.0.1:${await freePort()}`;
+    const texts = `{ provider: sms_gateway, gateway_url: '${gateway}/secret-path' }`;
+    writeFileSync(
+      join(cwd, 'tenant.yaml'),
+      `logStreams:\n${stream('There', at)}${stream('Away', away)}clients:\n  - { client_id: web, name: Web }\n` +
+        `connections:\n  - { name: texts, strategy: sms, enabled_clients: [web], options: ${texts} }\n`,
+    );
     await (await serveFolder(cwd, { TENANT_FILE: 'tenant.yaml' })).stop();
     asked.length = 0;
     try {
       const { code, findings, stdout } = await found({ TENANT_FILE: 'tenant.yaml' });
       expect(code).to.equal(0);
-      expect(of(findings, 'outside').map(({ verdict }) => verdict)).to.have.members(['ok', 'warning']);
+      const outside = of(findings, 'outside');
+      expect(outside.map(({ verdict }) => verdict)).to.have.members(['ok', 'warning', 'warning']);
+      expect(outside.map(({ text }) => text).join()).to.contain('the connection texts');
       // The path may be a secret, and may have an effect there.
       expect(stdout).not.to.contain('secret-path');
       expect(asked).to.deep.equal(['/']);
