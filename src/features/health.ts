@@ -14,7 +14,6 @@ const probe = { limit: 'unlimited', cors: 'none', errors: oauthShape } as const;
 
 export const health = feature<HealthDependencies>({
   name: 'health',
-  pages: ['error'],
   routes: {
     'GET|HEAD /healthz': { ...probe, summary: 'Whether the process is alive', handle: answerAlive },
     'GET|HEAD /readyz': {

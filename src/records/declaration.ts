@@ -1,4 +1,4 @@
-// What each part of the server declares about itself: its limits, log events, collections and pages, so that no central
+// What each part of the server declares about itself: its limits, log events and collections, so that no central
 // table has to list them.
 // docs/decisions/code-tests.md#what-a-part-declares-is-a-plain-value-and-the-lists-are-made-of-those-values
 import type { Limits } from '../http/limits.ts';
@@ -13,6 +13,4 @@ export interface Declaration {
   /** The log events that it writes; an event of several parts is declared by the lowest one. */
   events?: EventTypes;
   collections?: readonly CollectionName[];
-  /** The templates of its pages, below `views/pages`. */
-  pages?: readonly string[];
 }

@@ -1,4 +1,4 @@
-// The list of all features, and of the other parts that declare limits, log events or pages. A feature that is not
+// The list of all features, and of the other parts that declare limits or log events. A feature that is not
 // listed here does not exist.
 
 import { actions } from '../capabilities/actions/declaration.ts';
@@ -80,7 +80,7 @@ function servedFeatures(metrics: Partial<MetricsSettings> = {}): readonly Served
   return isPublic(metrics) ? FEATURES : FEATURES.filter((one) => one.name !== metricsFeature.name);
 }
 
-/** Every part that declares limits, log events or pages. */
+/** Every part that declares limits or log events. */
 export const DECLARATIONS: readonly Declaration[] = [
   ...FEATURES,
   protection,

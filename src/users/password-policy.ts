@@ -310,7 +310,7 @@ interface RuleVerdict {
   code: string;
   message: string;
   format?: (number | string)[];
-  items?: { code: string; message: string; verified: boolean }[];
+  items?: { code: string; message: string; format?: (number | string)[]; verified: boolean }[];
   verified: boolean;
 }
 

@@ -1,5 +1,5 @@
 // The generated documents are current and correct.
-import { readdirSync } from 'node:fs';
+
 import { readFile } from 'node:fs/promises';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { expect } from 'chai';
@@ -38,15 +38,6 @@ describe('the declarations of features and parts', () => {
   it('include every collection once', () => {
     const owned = DECLARATIONS.flatMap((one) => one.collections ?? []);
     expect([...owned].sort()).to.deep.equal(Object.keys(collections).sort());
-  });
-
-  it('include every page once', () => {
-    const directory = `${ROOT}views/pages`;
-    const templates = readdirSync(directory, { recursive: true, encoding: 'utf8' })
-      .filter((file) => file.endsWith('.liquid'))
-      .map((file) => file.replaceAll('\\', '/').replace(/\.liquid$/, ''));
-    const owned = DECLARATIONS.flatMap((one) => one.pages ?? []);
-    expect([...owned].sort()).to.deep.equal(templates.sort());
   });
 
   it('have unique names', () => {

@@ -1,10 +1,22 @@
 // States of the console's branding pages. axe cannot check their frames, in which scripts are forbidden; the framed
 // pages are checked on their own.
+
 import { brandFields, themeGroups } from '../../src/features/console/branding/look.ts';
-import type { SitePage } from './site.ts';
+import { BRANDING_LOOK_PAGE } from '../../src/features/console/branding/look-page.ts';
+import {
+  BRANDING_MESSAGE_PAGE,
+  BRANDING_MESSAGES_PAGE,
+} from '../../src/features/console/branding/message-pages.ts';
+import { BRANDING_TEMPLATE_PAGE } from '../../src/features/console/branding/routes.ts';
+import {
+  BRANDING_PROMPTS_PAGE,
+  BRANDING_TEXTS_PAGE,
+} from '../../src/features/console/branding/text-pages.ts';
+import type { ConsoleFrame } from '../../src/features/console/render.ts';
+import { type SitePage, sitePages } from './site.ts';
 
 /** Returns the pages by path. @param model the data that all pages of the console share. */
-export function consoleBrandingPages(model: object): Record<string, SitePage> {
+export function consoleBrandingPages(model: ConsoleFrame): Record<string, SitePage> {
   const path = '/console/branding';
   const languages = [
     { tag: 'en', name: 'English', isEnabled: true, path: '/en' },
@@ -19,14 +31,12 @@ export function consoleBrandingPages(model: object): Record<string, SitePage> {
     mayChange: true,
     mayDelete: true,
   };
-  const page = (name: string, tab: string, more: object): SitePage => ({
-    template: `console/branding-${name}`,
-    model: { ...head, tab, ...more },
-  });
+  const page = sitePages(head);
   const message = { name: 'verify_email', kind: 'verify_email', path: '/message', isOwn: true, isOff: false };
   const sms = { name: 'con_1', kind: 'passwordless_sms', connection: 'texts', path: '/sms', isOff: true };
   return {
-    '/console-branding': page('look', 'look', {
+    '/console-branding': page(BRANDING_LOOK_PAGE, {
+      tab: 'look',
       brand: brandFields({
         colors: { primary: '#2b5b52' },
         logo_url: `https://example.com/${'logo'.repeat(30)}`,
@@ -36,7 +46,8 @@ export function consoleBrandingPages(model: object): Record<string, SitePage> {
       pages: ['login', 'error'],
       shown: { page: 'login', language: 'en', scheme: 'dark', width: 'phone' },
     }),
-    '/console-branding-viewed': page('look', 'look', {
+    '/console-branding-viewed': page(BRANDING_LOOK_PAGE, {
+      tab: 'look',
       brand: brandFields({}),
       theme: themeGroups({}),
       pages: ['login'],
@@ -44,9 +55,14 @@ export function consoleBrandingPages(model: object): Record<string, SitePage> {
       mayChange: false,
       mayDelete: false,
     }),
-    '/console-branding-template': page('template', 'template', { source: '<html>', isKept: true }),
-    '/console-branding-messages': page('messages', 'messages', { messages: [message, sms] }),
-    '/console-branding-message': page('message', 'messages', {
+    '/console-branding-template': page(BRANDING_TEMPLATE_PAGE, {
+      tab: 'template',
+      source: '<html>',
+      isKept: true,
+    }),
+    '/console-branding-messages': page(BRANDING_MESSAGES_PAGE, { tab: 'messages', messages: [message, sms] }),
+    '/console-branding-message': page(BRANDING_MESSAGE_PAGE, {
+      tab: 'messages',
       message,
       written: { from: '', subject: 'Hello', body: '<p>{{ url }}</p>' },
       broken: [['body', 'tag "{% if %" not closed, line:1, col:1']],
@@ -54,19 +70,22 @@ export function consoleBrandingPages(model: object): Record<string, SitePage> {
       subject: 'A subject that is long '.repeat(6),
       sent: 'ada.lovelace@example.test',
     }),
-    '/console-branding-sms': page('message', 'messages', {
+    '/console-branding-sms': page(BRANDING_MESSAGE_PAGE, {
+      tab: 'messages',
       message: sms,
       isSms: true,
       written: { from: '', body: '{{ code }}' },
       broken: [],
     }),
-    '/console-branding-prompts': page('prompts', 'texts', {
+    '/console-branding-prompts': page(BRANDING_PROMPTS_PAGE, {
+      tab: 'texts',
       prompts: [
         { name: 'login', path: '/login', own: 2, of: 20 },
         { name: 'reset-password', path: '/reset', own: 0, of: 9 },
       ],
     }),
-    '/console-branding-texts': page('texts', 'texts', {
+    '/console-branding-texts': page(BRANDING_TEXTS_PAGE, {
+      tab: 'texts',
       prompt: 'login',
       direction: 'rtl',
       action: '/texts',

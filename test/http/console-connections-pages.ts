@@ -1,7 +1,21 @@
 // States of the console's connection pages.
+
 import { kindOf, kindsByGroup } from '../../src/features/console/connections/kinds.ts';
 import { filledFields } from '../../src/features/console/connections/options.ts';
-import type { SitePage } from './site.ts';
+import {
+  CONNECTIONS_APPLICATIONS_PAGE,
+  CONNECTIONS_KINDS_PAGE,
+  CONNECTIONS_LIST_PAGE,
+  CONNECTIONS_NEW_PAGE,
+  CONNECTIONS_TRY_PAGE,
+} from '../../src/features/console/connections/routes.ts';
+import { CONNECTIONS_SCRIPT_PAGE } from '../../src/features/console/connections/script-page.ts';
+import {
+  CONNECTIONS_DELETE_PAGE,
+  CONNECTIONS_SETTINGS_PAGE,
+} from '../../src/features/console/connections/settings.ts';
+import type { ConsoleFrame } from '../../src/features/console/render.ts';
+import { type SitePage, sitePages } from './site.ts';
 
 const LONG = 'a-long-name-of-a-connection-'.repeat(4);
 const used = [
@@ -11,7 +25,7 @@ const used = [
 const printed = [{ level: 'info', text: 'asking the provider '.repeat(9) }];
 
 /** Returns the pages by path. @param model the data that all pages of the console share. */
-export function consoleConnectionPages(model: object): Record<string, SitePage> {
+export function consoleConnectionPages(model: ConsoleFrame): Record<string, SitePage> {
   const connection = {
     id: 'con_1',
     name: 'acme',
@@ -21,10 +35,7 @@ export function consoleConnectionPages(model: object): Record<string, SitePage> 
     lacking: [],
   };
   const head = { ...model, connection, scriptsPath: '/scripts', mayChange: true, section: 'connections' };
-  const page = (name: string, more: object): SitePage => ({
-    template: `console/connections-${name}`,
-    model: { ...head, ...more },
-  });
+  const page = sitePages(head);
   const of = (name: string, more: object = {}) => ({
     path: '/one',
     name,
@@ -39,19 +50,19 @@ export function consoleConnectionPages(model: object): Record<string, SitePage> 
   const faults = { attribute_map: fault, client_id: fault };
   const refused = filledFields('oidc', {}, { entered: {}, faults });
   return {
-    '/console-connections': page('list', {
+    '/console-connections': page(CONNECTIONS_LIST_PAGE, {
       groups: [{ kind: kindOf('samlp'), connections: list }],
       mayCreate: true,
     }),
-    '/console-connections-empty': page('list', { groups: [], isEmpty: true, mayCreate: true }),
-    '/console-connections-kinds': page('kinds', { groups: kindsByGroup() }),
-    '/console-connections-new': page('new', {
+    '/console-connections-empty': page(CONNECTIONS_LIST_PAGE, { groups: [], isEmpty: true, mayCreate: true }),
+    '/console-connections-kinds': page(CONNECTIONS_KINDS_PAGE, { groups: kindsByGroup() }),
+    '/console-connections-new': page(CONNECTIONS_NEW_PAGE, {
       kind: kindOf('oidc'),
       values: {},
       fields: refused,
       alert: 'Some values cannot be taken.',
     }),
-    '/console-connections-settings': page('settings', {
+    '/console-connections-settings': page(CONNECTIONS_SETTINGS_PAGE, {
       tab: 'settings',
       mayDelete: true,
       connection: { ...connection, title: LONG, lacking: ['tokenURL'] },
@@ -59,13 +70,17 @@ export function consoleConnectionPages(model: object): Record<string, SitePage> 
       check: { fault: 'The provider did not answer in time.' },
       fields: filledFields('oauth2', { client_id: 'them', client_secret: 'set' }),
     }),
-    '/console-connections-viewed': page('settings', {
+    '/console-connections-viewed': page(CONNECTIONS_SETTINGS_PAGE, {
       tab: 'settings',
       mayChange: false,
       fields: filledFields('auth0', {}),
     }),
-    '/console-connections-delete': page('delete', { applications: 1, users: 12, isFresh: false }),
-    '/console-connections-applications': page('applications', {
+    '/console-connections-delete': page(CONNECTIONS_DELETE_PAGE, {
+      applications: 1,
+      users: 12,
+      isFresh: false,
+    }),
+    '/console-connections-applications': page(CONNECTIONS_APPLICATIONS_PAGE, {
       tab: 'applications',
       applications: [
         { name: 'Shop', client_id: 'shop', isEnabled: true },
@@ -73,7 +88,7 @@ export function consoleConnectionPages(model: object): Record<string, SitePage> 
       ],
       nextUrl: '/next',
     }),
-    '/console-connections-script': page('script', {
+    '/console-connections-script': page(CONNECTIONS_SCRIPT_PAGE, {
       tab: 'scripts',
       scripts: [{ name: 'fetchUserProfile', path: '/s', isCurrent: true, isSet: true }],
       script: 'fetchUserProfile',
@@ -81,7 +96,7 @@ export function consoleConnectionPages(model: object): Record<string, SitePage> 
       parameters: [{ name: 'accessToken', value: '"token"' }],
       run: { failure: { kind: 'script', name: 'Error', message: 'no' }, printed, used },
     }),
-    '/console-connections-try': page('try', {
+    '/console-connections-try': page(CONNECTIONS_TRY_PAGE, {
       tab: 'try',
       by: 'redirect',
       isRight: false,
@@ -105,7 +120,7 @@ export function consoleConnectionPages(model: object): Record<string, SitePage> 
           kind: 'request',
           method: 'GET',
           address: 'https://idp.example.com/me',
-          failure: 'timeout',
+          fault: 'timeout',
           ms: 12,
           text: '',
         },
@@ -120,6 +135,6 @@ export function consoleConnectionPages(model: object): Record<string, SitePage> 
         { kind: 'error', error: 'access_denied', text: 'The profile has no user_id.' },
       ],
     }),
-    '/console-connections-try-form': page('try', { tab: 'try', by: 'form' }),
+    '/console-connections-try-form': page(CONNECTIONS_TRY_PAGE, { tab: 'try', by: 'form' }),
   };
 }

@@ -1,4 +1,8 @@
 // States of the console's log pages, with values that strangers may have chosen.
+
+import { LOG_EVENT_PAGE, LOG_LIST_PAGE } from '../../src/features/console/log/routes.ts';
+import { sitePage } from './site.ts';
+
 const then = { iso: '2026-11-22T12:00:00.000Z', text: 'Nov 22, 2026, 12:00:00 PM UTC' };
 
 const frame = {
@@ -58,10 +62,10 @@ const list = {
 
 /** The pages by path. */
 export const consoleLogPages = {
-  '/console-log': { template: 'console/log-list', model: list },
-  '/console-log-empty': {
-    template: 'console/log-list',
-    model: {
+  '/console-log': sitePage(LOG_LIST_PAGE, list),
+  '/console-log-empty': sitePage(
+    LOG_LIST_PAGE,
+    {
       ...list,
       events: [],
       older: undefined,
@@ -72,28 +76,25 @@ export const consoleLogPages = {
       filter: { ...filter, q: '((', user: 'ada' },
       alert: 'Invalid search query.',
     },
-    status: 400,
-  },
-  '/console-log-event': {
-    template: 'console/log-event',
-    model: {
-      ...frame,
-      path: '/console/log',
-      event: { ...failed, meaning: 'A password or code was wrong.' },
-      fields: [
-        { text: 'console.log.user', value: 'ada@example.test · auth0|1' },
-        { text: 'console.log.ip', value: '203.0.113.9' },
-      ],
-      userPath: '/console/users/1',
-      json: JSON.stringify({ type: 'fp', description: '<b>' }, undefined, 2),
-      story: {
-        outcome: 'console.log.story.refused.why',
-        who: 'Ada',
-        why: 'user is blocked',
-        steps: [{ ...failed, isThis: true }, done],
-        isCut: true,
-        most: 100,
-      },
+    { status: 400 },
+  ),
+  '/console-log-event': sitePage(LOG_EVENT_PAGE, {
+    ...frame,
+    path: '/console/log',
+    event: { ...failed, meaning: 'A password or code was wrong.' },
+    fields: [
+      { text: 'console.log.user', value: 'ada@example.test · auth0|1' },
+      { text: 'console.log.ip', value: '203.0.113.9' },
+    ],
+    userPath: '/console/users/1',
+    json: JSON.stringify({ type: 'fp', description: '<b>' }, undefined, 2),
+    story: {
+      outcome: 'console.log.story.refused.why',
+      who: 'Ada',
+      why: 'user is blocked',
+      steps: [{ ...failed, isThis: true }, done],
+      isCut: true,
+      most: 100,
     },
-  },
+  }),
 };

@@ -1,9 +1,27 @@
 // States of the console's pages of resources and applications.
+
 import { z } from 'zod';
+import {
+  APPLICATIONS_APIS_PAGE,
+  APPLICATIONS_CONNECTIONS_PAGE,
+  APPLICATIONS_LIST_PAGE,
+  APPLICATIONS_NEW_PAGE,
+  APPLICATIONS_QUICKSTART_PAGE,
+} from '../../src/features/console/applications/routes.ts';
+import { APPLICATIONS_TRY_PAGE } from '../../src/features/console/applications/try-page.ts';
+import type { ConsoleFrame } from '../../src/features/console/render.ts';
 import { fieldsOf } from '../../src/features/console/resources/fields.ts';
+import {
+  RESOURCES_FORM_PAGE,
+  RESOURCES_REVIEW_PAGE,
+} from '../../src/features/console/resources/form-page.ts';
+import { RESOURCES_LIST_PAGE } from '../../src/features/console/resources/list-page.ts';
+import { RESOURCES_REMOVE_PAGE } from '../../src/features/console/resources/remove-page.ts';
+import { RESOURCES_INDEX_PAGE, RESOURCES_RECORD_PAGE } from '../../src/features/console/resources/routes.ts';
 import { shownMembers } from '../../src/features/console/resources/shown.ts';
+import { RESOURCES_ANSWER_PAGE } from '../../src/features/console/resources/submit-form.ts';
 import { filledFields } from '../../src/features/console/resources/values.ts';
-import type { SitePage } from './site.ts';
+import { type SitePage, sitePages } from './site.ts';
 
 const crumbs = [{ href: '/console/resources/clients', text: 'Clients' }];
 
@@ -68,14 +86,11 @@ const tabs = ['quickstart', 'connections', 'apis', 'try'].map((name) => ({
 const settings = '/console/resources/clients/harbour-books';
 
 /** Returns the pages by path. @param shared the data that all pages of the console share. */
-export function resourcesStates(shared: object): Record<string, SitePage> {
-  const page = (name: string, model: object): SitePage => ({
-    template: `console/${name}`,
-    model: { ...shared, ...model },
-  });
+export function resourcesStates(shared: ConsoleFrame): Record<string, SitePage> {
+  const page = sitePages(shared);
   const cells = shownMembers({ app_type: 'spa', is_first_party: true });
   return {
-    '/console-resources': page('resources-index', {
+    '/console-resources': page(RESOURCES_INDEX_PAGE, {
       groups: [
         {
           title: 'Clients',
@@ -85,7 +100,7 @@ export function resourcesStates(shared: object): Record<string, SitePage> {
         },
       ],
     }),
-    '/console-list': page('resources-list', {
+    '/console-list': page(RESOURCES_LIST_PAGE, {
       heading: 'Clients',
       crumbs: [],
       at: '/console/resources/clients',
@@ -112,7 +127,7 @@ export function resourcesStates(shared: object): Record<string, SitePage> {
       total: 60,
       next: '?page=2',
     }),
-    '/console-list-none': page('resources-list', {
+    '/console-list-none': page(RESOURCES_LIST_PAGE, {
       heading: 'Clients',
       crumbs,
       at: '/console/resources/clients',
@@ -125,7 +140,7 @@ export function resourcesStates(shared: object): Record<string, SitePage> {
       columns: [],
       fault: 'Query validation error.',
     }),
-    '/console-list-lost': page('resources-list', {
+    '/console-list-lost': page(RESOURCES_LIST_PAGE, {
       heading: 'Clients',
       crumbs,
       at: '/console/resources/clients',
@@ -137,7 +152,7 @@ export function resourcesStates(shared: object): Record<string, SitePage> {
       columns: [],
       isLost: true,
     }),
-    '/console-record': page('resources-record', {
+    '/console-record': page(RESOURCES_RECORD_PAGE, {
       heading: 'Harbour Books',
       crumbs,
       members: shownMembers(record),
@@ -152,7 +167,7 @@ export function resourcesStates(shared: object): Record<string, SitePage> {
         actions: [{ href: '/rotate', text: 'Rotate' }],
       },
     }),
-    '/console-record-none': page('resources-record', {
+    '/console-record-none': page(RESOURCES_RECORD_PAGE, {
       heading: 'Emails provider',
       crumbs: [],
       members: [],
@@ -160,13 +175,13 @@ export function resourcesStates(shared: object): Record<string, SitePage> {
       operations: [{ href: '/create', text: 'Configure the e-mail provider', operation: 'create' }],
       below: { pages: [], actions: [] },
     }),
-    '/console-form': page('resources-form', form),
-    '/console-form-wrong': page('resources-form', {
+    '/console-form': page(RESOURCES_FORM_PAGE, form),
+    '/console-form-wrong': page(RESOURCES_FORM_PAGE, {
       ...form,
       general: ['Additional properties not allowed: id'],
       fields: filledFields(fields, record, { faults }),
     }),
-    '/console-review': page('resources-review', {
+    '/console-review': page(RESOURCES_REVIEW_PAGE, {
       ...form,
       changes: [
         { path: 'name', before: 'Harbour', after: 'Harbour Books' },
@@ -174,7 +189,7 @@ export function resourcesStates(shared: object): Record<string, SitePage> {
       ],
       body: '{}',
     }),
-    '/console-remove': page('resources-remove', {
+    '/console-remove': page(RESOURCES_REMOVE_PAGE, {
       ...form,
       heading: 'Delete a client',
       told: 'console.resources.goes.clients',
@@ -182,13 +197,13 @@ export function resourcesStates(shared: object): Record<string, SitePage> {
       mayBeForced: true,
       isFresh: false,
     }),
-    '/console-answer': page('resources-answer', {
+    '/console-answer': page(RESOURCES_ANSWER_PAGE, {
       heading: 'Create a token',
       crumbs,
       members: shownMembers({ token: 'a-new-token', scopes: ['get:users'] }, true),
       after: '/console/resources/clients',
     }),
-    '/console-applications': page('applications-list', {
+    '/console-applications': page(APPLICATIONS_LIST_PAGE, {
       text: '',
       mayCreate: true,
       applications: [{ ...application, href: '/console/applications/harbour-books', is_first_party: false }],
@@ -196,11 +211,11 @@ export function resourcesStates(shared: object): Record<string, SitePage> {
       last: 1,
       total: 1,
     }),
-    '/console-application-new': page('applications-new', {
+    '/console-application-new': page(APPLICATIONS_NEW_PAGE, {
       kinds: ['spa', 'regular_web', 'native', 'non_interactive'],
       values: { name: 'My application', callback: 'http://localhost:3000' },
     }),
-    '/console-application': page('applications-quickstart', {
+    '/console-application': page(APPLICATIONS_QUICKSTART_PAGE, {
       application,
       tabs,
       settings,
@@ -212,7 +227,7 @@ export function resourcesStates(shared: object): Record<string, SitePage> {
         { package: 'openid-client', language: 'js', code: "import * as client from 'openid-client';\n" },
       ],
     }),
-    '/console-application-connections': page('applications-connections', {
+    '/console-application-connections': page(APPLICATIONS_CONNECTIONS_PAGE, {
       application,
       tabs,
       settings,
@@ -222,7 +237,7 @@ export function resourcesStates(shared: object): Record<string, SitePage> {
         { id: 'con_2', name: 'Acme', strategy: 'samlp', isOn: false },
       ],
     }),
-    '/console-application-try': page('applications-try', {
+    '/console-application-try': page(APPLICATIONS_TRY_PAGE, {
       application,
       tabs,
       settings,
@@ -230,7 +245,7 @@ export function resourcesStates(shared: object): Record<string, SitePage> {
       apis: [{ identifier: 'https://api.example.test/', name: 'Things' }],
       connections: ['users'],
     }),
-    '/console-application-tried': page('applications-try', {
+    '/console-application-tried': page(APPLICATIONS_TRY_PAGE, {
       application,
       tabs,
       settings,
@@ -244,7 +259,7 @@ export function resourcesStates(shared: object): Record<string, SitePage> {
         subject: 'ada@example.test',
       },
     }),
-    '/console-application-try-failed': page('applications-try', {
+    '/console-application-try-failed': page(APPLICATIONS_TRY_PAGE, {
       application,
       tabs,
       settings,
@@ -252,13 +267,13 @@ export function resourcesStates(shared: object): Record<string, SitePage> {
       connections: [],
       tried: { error: 'access_denied', description: 'The user is blocked.' },
     }),
-    '/console-application-try-go': page('applications-try', {
+    '/console-application-try-go': page(APPLICATIONS_TRY_PAGE, {
       application,
       tabs,
       settings,
       goUrl: '/authorize',
     }),
-    '/console-application-apis': page('applications-apis', {
+    '/console-application-apis': page(APPLICATIONS_APIS_PAGE, {
       application,
       tabs,
       settings,

@@ -1,5 +1,14 @@
 // States of the console's section "Security".
-import { SETTINGS_FORMS, shownValues } from '../../src/features/console/security/settings-pages.ts';
+
+import { SECURITY_BLOCKED_PAGE } from '../../src/features/console/security/blocked.ts';
+import { SECURITY_KEYS_PAGE } from '../../src/features/console/security/keys.ts';
+import { SECURITY_FACTORS_PAGE } from '../../src/features/console/security/routes.ts';
+import {
+  SECURITY_SETTINGS_PAGE,
+  SETTINGS_FORMS,
+  shownValues,
+} from '../../src/features/console/security/settings-pages.ts';
+import { sitePage } from './site.ts';
 
 const tabs = ['factors', 'attacks', 'blocked', 'keys', 'sessions', 'tenant'].map((part) => ({
   path: `/console/security/${part}`,
@@ -11,9 +20,9 @@ const HELPED = ['allowlist', 'friendly_name', 'log_retention_days', 'allowed_log
 
 /** Returns the pages by path. @param model the data that all pages of the console share. */
 export const consoleSecurityPages = (model: object) => ({
-  '/console-security': {
-    template: 'console/security-settings',
-    model: {
+  '/console-security': sitePage(
+    SECURITY_SETTINGS_PAGE,
+    {
       ...model,
       isFresh: false,
       tabs,
@@ -32,74 +41,69 @@ export const consoleSecurityPages = (model: object) => ({
         })),
       })),
     },
-    status: 400,
-  },
-  '/console-factors': {
-    template: 'console/security-factors',
-    model: {
-      ...model,
-      tabs,
-      path: '/console/security/factors',
-      mayChange: true,
-      factors: [
-        { name: 'otp', enabled: true, text: 'console.security.factor.otp' },
-        { name: 'sms', enabled: false, text: 'console.security.factor.sms' },
-      ],
-      policies: ['never', 'all-applications', 'confidence-score'].map((name) => ({
-        name,
-        text: `console.security.policy.${name}`,
-        isCurrent: name === 'never',
-      })),
-      isOpen: true,
-    },
-  },
-  '/console-keys': {
-    template: 'console/security-keys',
-    model: {
-      ...model,
-      isFresh: false,
-      tabs,
-      path: '/console/security/keys',
-      mayChange: true,
-      algs: [
-        {
-          alg: 'RS256',
-          keys: [
-            {
-              kid: 'mSgC-3bSvXLiuJHnV8LhQ-of-forty-three-signs-x',
-              alg: 'RS256',
-              state: 'current',
-              since: then,
-            },
-            { kid: 'next', alg: 'RS256', state: 'next' },
-            { kid: 'before', alg: 'RS256', state: 'previous' },
-          ],
-        },
-      ],
-    },
-  },
-  '/console-blocked': {
-    template: 'console/security-blocked',
-    model: {
-      ...model,
-      tabs,
-      path: '/console/security/blocked',
-      asked: '<b>',
-      mayUnblockAccounts: true,
-      mayUnblockAddresses: true,
-      accounts: [
-        {
-          identifier: 'a-very-long-name-that-nobody-can-break@example.test',
-          from: ['2001:db8:85a3::8a2e:370:7334'],
-          connections: ['users', 'staff'],
-          since: then,
-        },
-      ],
-      addresses: [{ ip: '203.0.113.9', since: then }],
-    },
-  },
-  '/console-blocked-nobody': {
-    template: 'console/security-blocked',
-    model: { ...model, tabs, path: '/console/security/blocked', asked: '', accounts: [], addresses: [] },
-  },
+    { status: 400 },
+  ),
+  '/console-factors': sitePage(SECURITY_FACTORS_PAGE, {
+    ...model,
+    tabs,
+    path: '/console/security/factors',
+    mayChange: true,
+    factors: [
+      { name: 'otp', enabled: true, text: 'console.security.factor.otp' },
+      { name: 'sms', enabled: false, text: 'console.security.factor.sms' },
+    ],
+    policies: ['never', 'all-applications', 'confidence-score'].map((name) => ({
+      name,
+      text: `console.security.policy.${name}`,
+      isCurrent: name === 'never',
+    })),
+    isOpen: true,
+  }),
+  '/console-keys': sitePage(SECURITY_KEYS_PAGE, {
+    ...model,
+    isFresh: false,
+    tabs,
+    path: '/console/security/keys',
+    mayChange: true,
+    algs: [
+      {
+        alg: 'RS256',
+        keys: [
+          {
+            kid: 'mSgC-3bSvXLiuJHnV8LhQ-of-forty-three-signs-x',
+            alg: 'RS256',
+            state: 'current',
+            since: then,
+          },
+          { kid: 'next', alg: 'RS256', state: 'next' },
+          { kid: 'before', alg: 'RS256', state: 'previous' },
+        ],
+      },
+    ],
+  }),
+  '/console-blocked': sitePage(SECURITY_BLOCKED_PAGE, {
+    ...model,
+    tabs,
+    path: '/console/security/blocked',
+    asked: '<b>',
+    mayUnblockAccounts: true,
+    mayUnblockAddresses: true,
+    accounts: [
+      {
+        identifier: 'a-very-long-name-that-nobody-can-break@example.test',
+        from: ['2001:db8:85a3::8a2e:370:7334'],
+        connections: ['users', 'staff'],
+        since: then,
+      },
+    ],
+    addresses: [{ ip: '203.0.113.9', since: then }],
+  }),
+  '/console-blocked-nobody': sitePage(SECURITY_BLOCKED_PAGE, {
+    ...model,
+    tabs,
+    path: '/console/security/blocked',
+    asked: '',
+    accounts: [],
+    addresses: [],
+  }),
 });

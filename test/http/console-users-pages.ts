@@ -1,5 +1,32 @@
 // States of the console's pages of users and actions.
-import type { SitePage } from './site.ts';
+
+import { ACTIONS_CODE_PAGE } from '../../src/features/console/actions/code.ts';
+import {
+  ACTIONS_DELETE_PAGE,
+  ACTIONS_DEPLOY_PAGE,
+  ACTIONS_LIST_PAGE,
+  ACTIONS_NEW_PAGE,
+  ACTIONS_VERSIONS_PAGE,
+} from '../../src/features/console/actions/routes.ts';
+import { ACTIONS_RUNS_PAGE, ACTIONS_TEST_PAGE } from '../../src/features/console/actions/runs.ts';
+import type { ConsoleFrame } from '../../src/features/console/render.ts';
+import {
+  USERS_EVENTS_PAGE,
+  USERS_ORGANIZATIONS_PAGE,
+  USERS_ROLES_PAGE,
+} from '../../src/features/console/users/access.ts';
+import { USERS_LIST_PAGE } from '../../src/features/console/users/list.ts';
+import { USERS_FACTORS_PAGE, USERS_IDENTITIES_PAGE } from '../../src/features/console/users/login-methods.ts';
+import { USERS_PROFILE_PAGE } from '../../src/features/console/users/profile.ts';
+import { USERS_NEW_PAGE } from '../../src/features/console/users/routes.ts';
+import {
+  USERS_CONSENTS_PAGE,
+  USERS_DEVICES_PAGE,
+  USERS_SESSIONS_PAGE,
+} from '../../src/features/console/users/sessions.ts';
+import { USERS_JOB_PAGE, USERS_TRANSFER_PAGE } from '../../src/features/console/users/transfer.ts';
+import { USERS_DELETE_PAGE } from '../../src/features/console/users/user-actions.ts';
+import { type SitePage, sitePages } from './site.ts';
 
 const at = { iso: '2026-11-22T12:00:00.000Z', text: '22 Nov 2026, 12:00 UTC' };
 const LONG = 'ada.lovelace.with.a.very.long.address@example-of-a-long-domain.test';
@@ -95,14 +122,11 @@ const jobOf = (job: object, failures: object = { lines: [], more: 0 }) => ({
   failures,
 });
 
-const usersStates = (shell: object): Record<string, SitePage> => {
-  const page = (name: string, model: object): SitePage => ({
-    template: `console/users-${name}`,
-    model: { ...shell, section: 'users', title: 'Users', ...model },
-  });
-  const tab = (name: string, model: object) => page(name, { ...head(name), ...model });
+const usersStates = (shell: ConsoleFrame): Record<string, SitePage> => {
+  const page = sitePages({ ...shell, section: 'users', title: 'Users' });
+  const tab = (name: string) => sitePages({ ...shell, section: 'users', title: 'Users', ...head(name) });
   return {
-    '/console-users': page('list', {
+    '/console-users': page(USERS_LIST_PAGE, {
       ...{
         users: '/console/users',
         rows: [row, { ...row, isBlocked: true, address: undefined }],
@@ -116,7 +140,7 @@ const usersStates = (shell: object): Record<string, SitePage> => {
         pages: { number: 2, before: '?', next: '?page=2' },
       },
     }),
-    '/console-users-none': page('list', {
+    '/console-users-none': page(USERS_LIST_PAGE, {
       ...{
         users: '/console/users',
         rows: [],
@@ -127,20 +151,24 @@ const usersStates = (shell: object): Record<string, SitePage> => {
       },
       ...{ connections: ['users'], pages: { number: 1 }, rights: {} },
     }),
-    '/console-users-new': page('new', {
+    '/console-users-new': page(USERS_NEW_PAGE, {
       users: '/console/users',
       connections: ['users'],
       values: { connection: 'users', email: 'no address' },
       faults: { email: { status: 400, message: 'Invalid email address', field: 'email' } },
       fault: { status: 400, message: 'Invalid email address', field: 'email' },
     }),
-    '/console-user': tab('profile', { ...profile, faults: { user_metadata: syntax }, fault: syntax }),
-    '/console-user-link': tab('profile', {
+    '/console-user': tab('profile')(USERS_PROFILE_PAGE, {
+      ...profile,
+      faults: { user_metadata: syntax },
+      fault: syntax,
+    }),
+    '/console-user-link': tab('profile')(USERS_PROFILE_PAGE, {
       ...profile,
       link: `https://localhost/u/reset-password?ticket=${'x'.repeat(64)}`,
       linkHours: 24,
     }),
-    '/console-user-identities': tab('identities', {
+    '/console-user-identities': tab('identities')(USERS_IDENTITIES_PAGE, {
       identities: [
         { connection: 'users', provider: 'auth0', id: '67b1f0c3a2d4e5f6', isFirst: true, address: LONG },
         {
@@ -152,13 +180,13 @@ const usersStates = (shell: object): Record<string, SitePage> => {
         },
       ],
     }),
-    '/console-user-factors': tab('factors', {
+    '/console-user-factors': tab('factors')(USERS_FACTORS_PAGE, {
       factors: [method, { ...method, isConfirmed: false }],
       passkeys: [
         { ...method, type: 'passkey', kind: 'console.users.method.passkey', name: 'My laptop', used: at },
       ],
     }),
-    '/console-user-sessions': tab('sessions', {
+    '/console-user-sessions': tab('sessions')(USERS_SESSIONS_PAGE, {
       sessions: [
         {
           id: 's',
@@ -173,7 +201,7 @@ const usersStates = (shell: object): Record<string, SitePage> => {
         { id: 't', application: 'Shop', agent: AGENT, audiences: ['https://api.example.test/'], since: at },
       ],
     }),
-    '/console-user-roles': tab('roles', {
+    '/console-user-roles': tab('roles')(USERS_ROLES_PAGE, {
       roles: [{ id: 'rol_1', name: 'Reader', description: 'May read' }],
       permissions: [
         {
@@ -188,16 +216,18 @@ const usersStates = (shell: object): Record<string, SitePage> => {
       otherRoles: [{ id: 'rol_2', name: 'Writer' }],
       otherPermissions: [{ api: 'Example API', name: 'write:things', value: '["api","write:things"]' }],
     }),
-    '/console-user-organizations': tab('organizations', { organizations: [{ name: 'acme', title: 'Acme' }] }),
-    '/console-user-consents': tab('consents', {
+    '/console-user-organizations': tab('organizations')(USERS_ORGANIZATIONS_PAGE, {
+      organizations: [{ name: 'acme', title: 'Acme' }],
+    }),
+    '/console-user-consents': tab('consents')(USERS_CONSENTS_PAGE, {
       grants: [
         { id: 'g', application: 'Forum', audience: 'https://api.example.test/', scopes: ['read', 'write'] },
       ],
     }),
-    '/console-user-devices': tab('devices', {
+    '/console-user-devices': tab('devices')(USERS_DEVICES_PAGE, {
       devices: [{ id: 'd', name: 'Telephone', application: 'App' }],
     }),
-    '/console-user-events': tab('events', {
+    '/console-user-events': tab('events')(USERS_EVENTS_PAGE, {
       events: [
         {
           path: '/console/log/1',
@@ -214,18 +244,18 @@ const usersStates = (shell: object): Record<string, SitePage> => {
       hasMore: true,
       next: 1,
     }),
-    '/console-user-delete': page('delete', {
+    '/console-user-delete': page(USERS_DELETE_PAGE, {
       ...head('profile'),
       consequences: { identities: 2, sessions: 3, tokens: 1, methods: 0, organizations: 1 },
     }),
-    '/console-users-transfer': page('transfer', {
+    '/console-users-transfer': page(USERS_TRANSFER_PAGE, {
       users: '/console/users',
       path: '/console/users/transfer',
       databases: [{ id: 'con_1', name: 'users' }],
       fault: { status: 400, key: 'console.users.import.noFile' },
     }),
     '/console-users-job': page(
-      'job',
+      USERS_JOB_PAGE,
       jobOf(
         { isImport: true, done: 100, summary: { total: 4, inserted: 2, updated: 1, failed: 1 } },
         {
@@ -235,7 +265,7 @@ const usersStates = (shell: object): Record<string, SitePage> => {
       ),
     ),
     '/console-users-export': page(
-      'job',
+      USERS_JOB_PAGE,
       jobOf({ done: 100, location: 'https://localhost/users-exports/job' }),
     ),
   };
@@ -277,14 +307,12 @@ const bound = {
   isDeployed: true,
 };
 
-const actionsStates = (shell: object): Record<string, SitePage> => {
-  const page = (name: string, model: object): SitePage => ({
-    template: `console/actions-${name}`,
-    model: { ...shell, section: 'actions', title: 'Actions', ...model },
-  });
-  const tab = (name: string, model: object) => page(name, { ...action(name), ...model });
+const actionsStates = (shell: ConsoleFrame): Record<string, SitePage> => {
+  const page = sitePages({ ...shell, section: 'actions', title: 'Actions' });
+  const tab = (name: string) =>
+    sitePages({ ...shell, section: 'actions', title: 'Actions', ...action(name) });
   return {
-    '/console-actions': page('list', {
+    '/console-actions': page(ACTIONS_LIST_PAGE, {
       actionsPath: '/console/actions',
       triggers: [
         {
@@ -305,14 +333,14 @@ const actionsStates = (shell: object): Record<string, SitePage> => {
       mayCreate: true,
       mayOrder: true,
     }),
-    '/console-actions-new': page('new', {
+    '/console-actions-new': page(ACTIONS_NEW_PAGE, {
       actionsPath: '/console/actions',
       triggers: [{ id: 'post-login', template: CODE }],
       values: { name: 'Claims', trigger: 'post-login' },
       faults: { name: { message: 'An action with the same name already exists.', field: 'name' } },
       fault: { message: 'An action with the same name already exists.', field: 'name' },
     }),
-    '/console-action': tab('code', {
+    '/console-action': tab('code')(ACTIONS_CODE_PAGE, {
       code: CODE,
       dependencies: 'lodash@4.17.21',
       stamp: 'stamp',
@@ -323,15 +351,15 @@ const actionsStates = (shell: object): Record<string, SitePage> => {
       ],
       fault: { status: 409, key: 'console.actions.draft.changed' },
     }),
-    '/console-action-deploy': tab('deploy', { diff }),
-    '/console-action-versions': tab('versions', {
+    '/console-action-deploy': tab('deploy')(ACTIONS_DEPLOY_PAGE, { diff }),
+    '/console-action-versions': tab('versions')(ACTIONS_VERSIONS_PAGE, {
       versions: [
         { id: 'b', number: 2, at, isDeployed: true },
         { id: 'a', number: 1, at, isChosen: true },
       ],
       chosen: { id: 'a', number: 1, code: CODE, diff },
     }),
-    '/console-action-test': tab('test', {
+    '/console-action-test': tab('test')(ACTIONS_TEST_PAGE, {
       event: '{\n  "user": {}\n}',
       tried: {
         commands: [
@@ -343,7 +371,7 @@ const actionsStates = (shell: object): Record<string, SitePage> => {
         failure: 'TypeError: nothing is not a function',
       },
     }),
-    '/console-action-runs': tab('runs', {
+    '/console-action-runs': tab('runs')(ACTIONS_RUNS_PAGE, {
       looked: '100',
       runs: [
         { execution: 'a1b2', trigger: 'post-login', at, took: 12 },
@@ -351,12 +379,12 @@ const actionsStates = (shell: object): Record<string, SitePage> => {
         { execution: 'a1b4', trigger: 'post-login', at, isSuspended: true },
       ],
     }),
-    '/console-action-delete': page('delete', { ...action('code') }),
+    '/console-action-delete': page(ACTIONS_DELETE_PAGE, { ...action('code') }),
   };
 };
 
 /** Returns the pages by path. @param shell the data that all pages of the console share. */
-export const consoleUsersPages = (shell: object): Record<string, SitePage> => ({
+export const consoleUsersPages = (shell: ConsoleFrame): Record<string, SitePage> => ({
   ...usersStates(shell),
   ...actionsStates(shell),
 });

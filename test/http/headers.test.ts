@@ -4,12 +4,13 @@ import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import Koa from 'koa';
 import type { Page } from 'playwright-core';
+import { LOGIN_PAGE } from '../../src/features/connections/database/pages.ts';
 import { nameField } from '../../src/features/connections/name-field.ts';
 import { cspSource, securityHeaders } from '../../src/http/application.ts';
 import { createAgent } from '../support/agent.ts';
 import { launchBrowser, type TestBrowser } from '../support/browser.ts';
 import { PAGES } from './pages.ts';
-import { type Site, startSite } from './site.ts';
+import { type Site, sitePage, startSite } from './site.ts';
 
 /** Starts an application on another origin, whose page has the content of `html`, and whose `/hop` redirects to `hop`. */
 async function startApplication(
@@ -169,7 +170,7 @@ describe('security headers', () => {
     const sources = async (logo?: string) => {
       const connections =
         logo === undefined ? [] : [{ text: 'login.with', name: 'Acme', url: '/acme', logo }];
-      site.show('/images', { template: 'login/login', model: { ...MODEL, connections } });
+      site.show('/images', sitePage(LOGIN_PAGE, { ...MODEL, connections }));
       const answer = await page.goto(`${site.url}/images`);
       return /img-src ([^;]*)/.exec(answer?.headers()['content-security-policy'] ?? '')?.[1];
     };
@@ -204,7 +205,7 @@ describe('security headers', () => {
 
     it('include everything when the form may lead to an application', async () => {
       const callback = `${application.origin}/callback`;
-      site.show('/login-to', { template: 'login/login', model: MODEL, formsLeave: true });
+      site.show('/login-to', sitePage(LOGIN_PAGE, MODEL, { formsLeave: true }));
       await post('/login-to', `${callback}?code=1`);
       await page.waitForURL(`${callback}?code=1`);
     });
@@ -212,7 +213,7 @@ describe('security headers', () => {
     it('include where the callback redirects to, on another host without TLS', async () => {
       const other = await startApplication('127.0.0.1');
       application.hop = `${other.origin}/app`;
-      site.show('/login-to', { template: 'login/login', model: MODEL, formsLeave: true });
+      site.show('/login-to', sitePage(LOGIN_PAGE, MODEL, { formsLeave: true }));
       await post('/login-to', `${application.origin}/hop`);
       await page.waitForURL(`${other.origin}/app`);
       other.stop();
@@ -222,7 +223,7 @@ describe('security headers', () => {
       const messages: string[] = [];
       page.on('console', (message) => messages.push(message.text()));
       application.hop = 'com.example.app:/callback';
-      site.show('/login-to', { template: 'login/login', model: MODEL, formsLeave: true });
+      site.show('/login-to', sitePage(LOGIN_PAGE, MODEL, { formsLeave: true }));
       const gone = page.waitForEvent('requestfailed');
       await post('/login-to', `${application.origin}/hop`);
       // There is no such application on this machine; the content security policy would have said so on the console.
@@ -232,7 +233,7 @@ describe('security headers', () => {
     });
 
     it('exclude other origins for a page that belongs to none', async () => {
-      site.show('/login-to', { template: 'login/login', model: MODEL });
+      site.show('/login-to', sitePage(LOGIN_PAGE, MODEL));
       const blocked = page.waitForEvent('console', (message) => message.text().includes('form-action'));
       await post('/login-to', application.origin);
       await blocked;

@@ -18,10 +18,11 @@ import {
   readLocales,
 } from '../../src/capabilities/pages/locales.ts';
 import { pageText } from '../../src/capabilities/pages/render.ts';
+import { LOGOUT_SIGNED_OUT_PAGE } from '../../src/features/logout/feature.ts';
 import { FALLBACK, LANGUAGES, languagesIn } from '../../src/tenant/languages.ts';
 import { createAgent } from '../support/agent.ts';
 import { PAGES } from './pages.ts';
-import { type Site, type SitePage, startSite, VIEWS } from './site.ts';
+import { type Site, type SitePage, sitePage, startSite, VIEWS } from './site.ts';
 
 const LOCALES = join(VIEWS, 'locales');
 /** The messages in a folder, without those in folders in it. */
@@ -242,10 +243,9 @@ describe('locales', () => {
     });
 
     it('follows ui_locales before Accept-Language', async () => {
-      const [template, model] = ['logout/signed-out', {}];
-      site.show('/asked', { template, model, uiLocales: 'fr  ar' });
+      site.show('/asked', sitePage(LOGOUT_SIGNED_OUT_PAGE, {}, { uiLocales: 'fr  ar' }));
       expect(await language('/asked', 'de')).to.equal('ar');
-      site.show('/asked', { template, model, uiLocales: 'fr' });
+      site.show('/asked', sitePage(LOGOUT_SIGNED_OUT_PAGE, {}, { uiLocales: 'fr' }));
       expect(await language('/asked', 'de')).to.equal('de');
     });
 

@@ -1,6 +1,74 @@
 // Every page in the states that users see it in, with models as the features make them.
 
+import { DONE_PAGE } from '../../src/capabilities/pages/views.ts';
+import { OWN_PASSKEY_PAGE, OWN_SECURITY_PAGE } from '../../src/features/account/page/account-pages.ts';
+import { OWN_APPLICATIONS_PAGE } from '../../src/features/account/page/applications-page.ts';
+import { OWN_CONFIRM_PAGE } from '../../src/features/account/page/confirm-page.ts';
+import { OWN_DATA_PAGE } from '../../src/features/account/page/data-page.ts';
+import { OWN_EMAIL_PAGE } from '../../src/features/account/page/email-page.ts';
+import { OWN_LINK_PAGE } from '../../src/features/account/page/link-page.ts';
+import { OWN_PROFILE_PAGE } from '../../src/features/account/page/profile.ts';
+import { OWN_SESSIONS_PAGE } from '../../src/features/account/page/sessions-page.ts';
+import { ACCOUNT_RESET_PAGE } from '../../src/features/connections/database/account-pages.ts';
+import {
+  ACCOUNT_FORGOT_PAGE,
+  ACCOUNT_SENT_PAGE,
+} from '../../src/features/connections/database/forgot-pages.ts';
+import {
+  LOGIN_PAGE,
+  LOGIN_PASSWORD_PAGE,
+  LOGIN_SIGNUP_PAGE,
+} from '../../src/features/connections/database/pages.ts';
+import { ACCOUNT_UNBLOCK_PAGE } from '../../src/features/connections/database/unblock.ts';
+import { ACCOUNT_VERIFY_PAGE } from '../../src/features/connections/database/verification-pages.ts';
+import { LOGIN_IDENTIFIER_PAGE } from '../../src/features/connections/identifier/page.ts';
+import { LOGIN_LINK_PAGE } from '../../src/features/connections/linking/feature.ts';
+import { LOGIN_CONNECTIONS_PAGE } from '../../src/features/connections/login-page.ts';
 import { nameField } from '../../src/features/connections/name-field.ts';
+import { LOGIN_PASSKEY_PAGE } from '../../src/features/connections/passkeys/feature.ts';
+import { PASSWORDLESS_CONTINUE_PAGE } from '../../src/features/connections/passwordless/feature.ts';
+import {
+  PASSWORDLESS_ADDRESS_PAGE,
+  PASSWORDLESS_CODE_PAGE,
+} from '../../src/features/connections/passwordless/hosted.ts';
+import {
+  ADMINISTRATORS_LINK_PAGE,
+  ADMINISTRATORS_PASSWORD_PAGE,
+} from '../../src/features/console/administrators/password.ts';
+import { ADMINISTRATORS_LIST_PAGE } from '../../src/features/console/administrators/routes.ts';
+import { AGAIN_PAGE } from '../../src/features/console/again-page.ts';
+import { OVERVIEW_HOME_PAGE } from '../../src/features/console/overview/routes.ts';
+import type { ConsoleFrame } from '../../src/features/console/render.ts';
+import { DEVELOPMENT_HOME_PAGE, DEVELOPMENT_TOKENS_PAGE } from '../../src/features/development/feature.ts';
+import { DEVELOPMENT_INBOX_PAGE } from '../../src/features/development/inbox.ts';
+import { DEVELOPMENT_SCRIPTS_PAGE } from '../../src/features/development/scripts.ts';
+import { MFA_CODE_PAGE } from '../../src/features/factors/factor.ts';
+import { MFA_ENROLL_ADDRESS_PAGE } from '../../src/features/factors/message/message.ts';
+import { MFA_ENROLL_OTP_PAGE } from '../../src/features/factors/otp/otp.ts';
+import { MFA_CHOOSE_PAGE, MFA_RECOVERY_CODE_PAGE } from '../../src/features/factors/page-views.ts';
+import { AUTHENTICATOR_PAGE } from '../../src/features/factors/push/feature.ts';
+import { MFA_ENROLL_PUSH_PAGE, MFA_PUSH_PAGE } from '../../src/features/factors/push/push.ts';
+import { MFA_RECOVERY_PAGE } from '../../src/features/factors/recovery/recovery-code.ts';
+import { MFA_ENROLL_WEBAUTHN_PAGE, MFA_WEBAUTHN_PAGE } from '../../src/features/factors/webauthn/webauthn.ts';
+import { LOGIN_ACCOUNT_PAGE, LOGIN_CONSENT_PAGE } from '../../src/features/flow/pages.ts';
+import { LOGIN_ORGANIZATION_NAME_PAGE, LOGIN_ORGANIZATION_PAGE } from '../../src/features/flow/routes.ts';
+import {
+  APPROVAL_ALLOWED_PAGE,
+  APPROVAL_ASK_PAGE,
+  APPROVAL_DENIED_PAGE,
+  APPROVAL_NONE_PAGE,
+} from '../../src/features/grants/ciba/feature.ts';
+import {
+  DEVICE_ALLOWED_PAGE,
+  DEVICE_CODE_PAGE,
+  DEVICE_CONFIRM_PAGE,
+  DEVICE_DENIED_PAGE,
+} from '../../src/features/grants/device/feature.ts';
+import {
+  LOGOUT_CONSENT_PAGE,
+  LOGOUT_KEPT_PAGE,
+  LOGOUT_SIGNED_OUT_PAGE,
+} from '../../src/features/logout/feature.ts';
 import { AuthError } from '../../src/http/errors.ts';
 import { databaseOptionsSchema } from '../../src/records/connections.ts';
 import type { DatabaseOptions } from '../../src/records/tenant.ts';
@@ -12,7 +80,7 @@ import { overviewModel } from './console-overview-pages.ts';
 import { resourcesStates } from './console-resources-pages.ts';
 import { consoleSecurityPages } from './console-security-pages.ts';
 import { consoleUsersPages } from './console-users-pages.ts';
-import type { SitePage } from './site.ts';
+import { type SitePage, sitePage } from './site.ts';
 
 const client = { name: 'Harbour Books' };
 /** A picture as a data URL. */
@@ -84,7 +152,7 @@ const ownProfile = {
 const then = { iso: '2026-11-22T12:00:00.000Z', text: '22 Nov 2026, 12:00 UTC' };
 
 /** The data that pages of the console share. */
-export const consoleModel = {
+export const consoleModel: ConsoleFrame = {
   root: '/console',
   csrf: 'token',
   section: '',
@@ -101,149 +169,130 @@ export const consoleModel = {
 export const PAGES: Record<string, SitePage | AuthError> = {
   ...consoleConnectionPages(consoleModel),
   ...consoleBrandingPages(consoleModel),
-  '/console': { template: 'console/overview-home', model: { ...consoleModel, ...overviewModel } },
-  '/console-well': { template: 'console/overview-home', model: consoleModel },
-  '/console-administrators': {
-    template: 'console/administrators-list',
-    model: {
-      ...consoleModel,
-      isFresh: false,
-      roles: ['owner', 'editor', 'viewer', 'support'],
-      isMailed: false,
-      values: { email: '', role: 'viewer' },
-      link: { url: 'https://login.example.test/console/link?ticket=abc', email: user, isInvitation: true },
-      members: [
-        {
-          id: '1',
-          name: 'Ada Lovelace',
-          email: user,
-          role: 'owner',
-          isSelf: true,
-          hasFactor: true,
-          added: then,
-          lastLogin: then,
-        },
-        {
-          id: '2',
-          name: 'Grace Hopper',
-          email: 'grace@example.test',
-          role: 'editor',
-          hasFactor: false,
-          added: then,
-        },
-      ],
-      links: [
-        { id: '3', email: 'joan@example.test', role: 'support', expires: then },
-        { id: '4', email: 'grace@example.test', expires: then },
-      ],
-    },
-  },
-  '/console-password': {
-    template: 'console/administrators-password',
-    model: {
-      ...consoleModel,
-      rules: judged,
-      faults: { password: 'signup.weak' },
-      alert: 'No',
-      factorsUrl: '/account/security',
-    },
-  },
-  '/console-again': {
-    template: 'console/again',
-    model: {
-      ...consoleModel,
-      title: 'Send what you had filled in?',
-      action: '/console/change/clients/example-spa',
-      from: '/console/change/clients/example-spa',
-      field: '_again',
-      sent: [
-        { name: 'name', text: 'Example SPA', length: 11 },
-        { name: 'callbacks', text: 'https://app.example.test/callback', length: 33 },
-        { name: 'client_secret', length: 43 },
-      ],
-    },
-  },
-  '/console-link': {
-    template: 'console/administrators-link',
-    model: {
-      action: '/console/link',
-      ticket: 'x',
-      email: user,
-      role: 'viewer',
-      name: '',
-      rules: unjudged,
-      faults: {},
-    },
-  },
+  '/console': sitePage(OVERVIEW_HOME_PAGE, { ...consoleModel, ...overviewModel }),
+  '/console-well': sitePage(OVERVIEW_HOME_PAGE, consoleModel),
+  '/console-administrators': sitePage(ADMINISTRATORS_LIST_PAGE, {
+    ...consoleModel,
+    isFresh: false,
+    roles: ['owner', 'editor', 'viewer', 'support'],
+    isMailed: false,
+    values: { email: '', role: 'viewer' },
+    link: { url: 'https://login.example.test/console/link?ticket=abc', email: user, isInvitation: true },
+    members: [
+      {
+        id: '1',
+        name: 'Ada Lovelace',
+        email: user,
+        role: 'owner',
+        isSelf: true,
+        hasFactor: true,
+        added: then,
+        lastLogin: then,
+      },
+      {
+        id: '2',
+        name: 'Grace Hopper',
+        email: 'grace@example.test',
+        role: 'editor',
+        hasFactor: false,
+        added: then,
+      },
+    ],
+    links: [
+      { id: '3', email: 'joan@example.test', role: 'support', expires: then },
+      { id: '4', email: 'grace@example.test', expires: then },
+    ],
+  }),
+  '/console-password': sitePage(ADMINISTRATORS_PASSWORD_PAGE, {
+    ...consoleModel,
+    rules: judged,
+    faults: { password: 'signup.weak' },
+    alert: 'No',
+    factorsUrl: '/account/security',
+  }),
+  '/console-again': sitePage(AGAIN_PAGE, {
+    ...consoleModel,
+    title: 'Send what you had filled in?',
+    action: '/console/change/clients/example-spa',
+    from: '/console/change/clients/example-spa',
+    field: '_again',
+    sent: [
+      { name: 'name', text: 'Example SPA', length: 11 },
+      { name: 'callbacks', text: 'https://app.example.test/callback', length: 33 },
+      { name: 'client_secret', length: 43 },
+    ],
+  }),
+  '/console-link': sitePage(ADMINISTRATORS_LINK_PAGE, {
+    action: '/console/link',
+    ticket: 'x',
+    email: user,
+    role: 'viewer',
+    name: '',
+    rules: unjudged,
+    faults: {},
+  }),
   ...consoleLogPages,
   ...consoleSecurityPages(consoleModel),
   ...resourcesStates(consoleModel),
   ...consoleUsersPages(consoleModel),
-  '/login': { template: 'login/login', model: login },
-  '/login-hinted': {
-    template: 'login/login',
-    model: { ...login, values: { username: user }, forgotPasswordUrl: '/forgot' },
-  },
-  '/login-choices': {
-    template: 'login/login',
-    model: {
-      ...login,
-      names: nameField(['email', 'username', 'phone_number']),
-      forgotPasswordUrl: '/forgot',
-      connections: [
-        { text: 'login.with', name: 'Example Works', url: '/with/works', mark: 'marks/saml.svg' },
-        { text: 'login.smsCode', url: '/with/sms', icon: 'phone' },
-      ],
-    },
-  },
-  '/identifier': {
-    template: 'login/identifier',
-    model: {
-      client,
-      names: nameField(['email', 'phone_number']),
-      identifier: '',
-      connections: [provider('Acme')],
-      signupUrl: '/signup',
-    },
-  },
-  '/identifier-unknown': {
-    template: 'login/identifier',
-    model: { client, names: nameField(['email', 'username']), identifier: user, alert: 'identifier.unknown' },
-    status: 400,
-  },
-  '/login-password': {
-    template: 'login/password',
-    model: {
-      ...login,
-      values: { username: user },
-      identifierUrl: '/identifier',
-      forgotPasswordUrl: '/forgot',
-    },
-  },
-  '/login-password-wrong': {
-    template: 'login/password',
-    model: {
+  '/login': sitePage(LOGIN_PAGE, login),
+  '/login-hinted': sitePage(LOGIN_PAGE, {
+    ...login,
+    values: { username: user },
+    forgotPasswordUrl: '/forgot',
+  }),
+  '/login-choices': sitePage(LOGIN_PAGE, {
+    ...login,
+    names: nameField(['email', 'username', 'phone_number']),
+    forgotPasswordUrl: '/forgot',
+    connections: [
+      { text: 'login.with', name: 'Example Works', url: '/with/works', mark: 'marks/saml.svg' },
+      { text: 'login.smsCode', url: '/with/sms', icon: 'phone' },
+    ],
+  }),
+  '/identifier': sitePage(LOGIN_IDENTIFIER_PAGE, {
+    client,
+    names: nameField(['email', 'phone_number']),
+    identifier: '',
+    connections: [provider('Acme')],
+    signupUrl: '/signup',
+  }),
+  '/identifier-unknown': sitePage(
+    LOGIN_IDENTIFIER_PAGE,
+    { client, names: nameField(['email', 'username']), identifier: user, alert: 'identifier.unknown' },
+    { status: 400 },
+  ),
+  '/login-password': sitePage(LOGIN_PASSWORD_PAGE, {
+    ...login,
+    values: { username: user },
+    identifierUrl: '/identifier',
+    forgotPasswordUrl: '/forgot',
+  }),
+  '/login-password-wrong': sitePage(
+    LOGIN_PASSWORD_PAGE,
+    {
       ...login,
       values: { username: `${'ada.'.repeat(12)}lovelace@example.test` },
       identifierUrl: '/identifier',
       connections: [{ text: 'login.emailCode', url: '/with/email', icon: 'email' }],
       alert: 'login.wrong',
     },
-    status: 400,
-  },
-  '/login-wrong': {
-    template: 'login/login',
-    model: { ...login, values: { username: user }, alert: 'login.wrong' },
-    status: 400,
-  },
-  '/signup': { template: 'login/signup', model: signup },
-  '/signup-username': {
-    template: 'login/signup',
-    model: { ...signup, phone: { isOptional: true }, username: { min: 1, max: 15 } },
-  },
-  '/signup-failed': {
-    template: 'login/signup',
-    model: {
+    { status: 400 },
+  ),
+  '/login-wrong': sitePage(
+    LOGIN_PAGE,
+    { ...login, values: { username: user }, alert: 'login.wrong' },
+    { status: 400 },
+  ),
+  '/signup': sitePage(LOGIN_SIGNUP_PAGE, signup),
+  '/signup-username': sitePage(LOGIN_SIGNUP_PAGE, {
+    ...signup,
+    phone: { isOptional: true },
+    username: { min: 1, max: 15 },
+  }),
+  '/signup-failed': sitePage(
+    LOGIN_SIGNUP_PAGE,
+    {
       ...signup,
       values: { email: 'ada@', username: 'ada lovelace' },
       username: { min: 1, max: 15 },
@@ -251,153 +300,135 @@ export const PAGES: Record<string, SitePage | AuthError> = {
       alert: 'signup.failed',
       faults: { email: 'signup.email', username: 'signup.username', password: 'signup.weak' },
     },
-    status: 400,
-  },
-  '/signup-refused': {
-    template: 'login/signup',
-    model: { ...signup, values: { email: user, username: '' }, alert: 'signup.refused' },
-    status: 400,
-  },
-  '/consent': {
-    template: 'login/consent',
-    model: {
-      client: { ...client, logo: LOGO },
-      user,
-      scopes: [
-        { key: 'scope.openid' },
-        { key: 'scope.profile' },
-        { key: 'scope.offline_access' },
-        { text: 'Read your orders', api: 'Orders API' },
-        { text: 'write:orders', api: 'Orders API' },
-      ],
-    },
-  },
-  '/consent-details': {
-    template: 'login/consent',
-    model: {
-      client,
-      user,
-      scopes: [{ key: 'scope.openid' }, { text: 'Make payments', api: 'Payments API' }],
-      details: [
-        {
-          type: 'payment_initiation',
-          lines: [
-            { name: 'actions', value: 'initiate, status' },
-            { name: 'instructedAmount › currency', value: 'EUR' },
-            { name: 'instructedAmount › amount', value: '123.50' },
-            { name: 'creditor › name', value: 'دار النشر (Hafen) 7' },
-            { name: 'creditor › account › iban', value: `DE02${'1234567890'.repeat(12)}` },
-            { name: 'note', value: '' },
-          ],
-        },
-        { type: `https://scheme.example.test/${'a-long-type-of-details/'.repeat(4)}`, lines: [] },
-      ],
-    },
-  },
-  '/consent-details-template': {
-    template: 'login/consent',
-    model: {
-      client,
-      user,
-      scopes: [{ key: 'scope.openid' }],
-      details: [
-        {
-          type: 'payment_initiation',
-          lines: [],
-          html: '<h2>Pay 123.50 EUR</h2><p>To Merchant A, DE02 1203 0000 0000 2020 51, <a href="/help">from your account</a>.</p><table><tr><th>Fee</th><td>0.20 EUR</td></tr></table>',
-        },
-        {
-          type: 'account_information',
-          lines: [],
-          html: '<p>See the balance of your account.</p><ul><li>Current</li><li>Savings</li></ul>',
-        },
-        { type: 'tax_data', lines: [{ name: 'year', value: '2026' }] },
-      ],
-    },
-  },
-  '/passwordless-email': {
-    template: 'passwordless/address',
-    model: {
-      client,
-      channel: 'email',
-      address: '',
-      others: [
-        { text: 'login.withPassword', url: '/login', icon: 'key' },
-        { text: 'login.smsCode', url: '/sms', icon: 'phone' },
-      ],
-    },
-  },
-  '/passwordless-sms': {
-    template: 'passwordless/address',
-    model: { client, channel: 'sms', address: '12', others: [], alert: 'passwordless.sms.invalid' },
-    status: 400,
-  },
-  '/passwordless-code': { template: 'passwordless/code', model: code },
-  '/passwordless-code-wrong': {
-    template: 'passwordless/code',
-    model: { ...code, resendSeconds: 0, alert: 'passwordless.wrong' },
-    status: 400,
-  },
-  '/passwordless-continue': {
-    template: 'passwordless/continue',
-    model: { client, address: user, fields: [['state', 's']] },
-  },
-  '/mfa-choose': {
-    template: 'mfa/choose',
-    model: {
-      client,
-      factors: [
-        { type: 'otp', url: '/otp' },
-        { type: 'phone', url: '/sms', name: 'XXXXXXXX1234' },
-        { type: 'email', url: '/email' },
-        { type: 'push-notification', url: '/push' },
-        { type: 'recovery-code', url: '/recovery' },
-      ],
-    },
-  },
-  '/mfa-choose-enroll': {
-    template: 'mfa/choose',
-    model: { client, enrolling: true, factors: [{ type: 'otp', url: '/otp' }] },
-  },
-  '/mfa-enroll-otp': {
-    template: 'mfa/enroll-otp',
-    model: { client, qr: QR, secret: 'HJ6XM2DNHJ6XM2DNHJ6XM2DNHJ6XM2DN', othersUrl: '/others' },
-  },
-  '/mfa-enroll-sms': {
-    template: 'mfa/enroll-address',
-    model: {
-      client,
-      channel: 'sms',
-      address: '',
-      country: 'DE',
-      countries: [
-        { code: 'DE', name: 'Germany', calling: '49' },
-        { code: 'US', name: 'United States', calling: '1' },
-      ],
-      othersUrl: '/others',
-    },
-  },
-  '/mfa-enroll-email': {
-    template: 'mfa/enroll-address',
-    model: { client, channel: 'email', address: user, othersUrl: '/others' },
-  },
-  '/mfa-enroll-push': {
-    template: 'mfa/enroll-push',
-    model: {
-      client,
-      qr: QR,
-      barcodeUri: 'otpauth://totp/Gatehouse:ada?enrollment_tx_id=abc&base_url=https://localhost',
-      authenticatorUrl: '/authenticator',
-      othersUrl: '/others',
-    },
-  },
-  '/mfa-code-otp': {
-    template: 'mfa/code',
-    model: { client, channel: 'otp', remember: true, othersUrl: '/others' },
-  },
-  '/mfa-code-sms': {
-    template: 'mfa/code',
-    model: {
+    { status: 400 },
+  ),
+  '/signup-refused': sitePage(
+    LOGIN_SIGNUP_PAGE,
+    { ...signup, values: { email: user, username: '' }, alert: 'signup.refused' },
+    { status: 400 },
+  ),
+  '/consent': sitePage(LOGIN_CONSENT_PAGE, {
+    client: { ...client, logo: LOGO },
+    user,
+    scopes: [
+      { key: 'scope.openid' },
+      { key: 'scope.profile' },
+      { key: 'scope.offline_access' },
+      { text: 'Read your orders', api: 'Orders API' },
+      { text: 'write:orders', api: 'Orders API' },
+    ],
+  }),
+  '/consent-details': sitePage(LOGIN_CONSENT_PAGE, {
+    client,
+    user,
+    scopes: [{ key: 'scope.openid' }, { text: 'Make payments', api: 'Payments API' }],
+    details: [
+      {
+        type: 'payment_initiation',
+        lines: [
+          { name: 'actions', value: 'initiate, status' },
+          { name: 'instructedAmount › currency', value: 'EUR' },
+          { name: 'instructedAmount › amount', value: '123.50' },
+          { name: 'creditor › name', value: 'دار النشر (Hafen) 7' },
+          { name: 'creditor › account › iban', value: `DE02${'1234567890'.repeat(12)}` },
+          { name: 'note', value: '' },
+        ],
+      },
+      { type: `https://scheme.example.test/${'a-long-type-of-details/'.repeat(4)}`, lines: [] },
+    ],
+  }),
+  '/consent-details-template': sitePage(LOGIN_CONSENT_PAGE, {
+    client,
+    user,
+    scopes: [{ key: 'scope.openid' }],
+    details: [
+      {
+        type: 'payment_initiation',
+        lines: [],
+        html: '<h2>Pay 123.50 EUR</h2><p>To Merchant A, DE02 1203 0000 0000 2020 51, <a href="/help">from your account</a>.</p><table><tr><th>Fee</th><td>0.20 EUR</td></tr></table>',
+      },
+      {
+        type: 'account_information',
+        lines: [],
+        html: '<p>See the balance of your account.</p><ul><li>Current</li><li>Savings</li></ul>',
+      },
+      { type: 'tax_data', lines: [{ name: 'year', value: '2026' }] },
+    ],
+  }),
+  '/passwordless-email': sitePage(PASSWORDLESS_ADDRESS_PAGE, {
+    client,
+    channel: 'email',
+    address: '',
+    others: [
+      { text: 'login.withPassword', url: '/login', icon: 'key' },
+      { text: 'login.smsCode', url: '/sms', icon: 'phone' },
+    ],
+  }),
+  '/passwordless-sms': sitePage(
+    PASSWORDLESS_ADDRESS_PAGE,
+    { client, channel: 'sms', address: '12', others: [], alert: 'passwordless.sms.invalid' },
+    { status: 400 },
+  ),
+  '/passwordless-code': sitePage(PASSWORDLESS_CODE_PAGE, code),
+  '/passwordless-code-wrong': sitePage(
+    PASSWORDLESS_CODE_PAGE,
+    { ...code, resendSeconds: 0, alert: 'passwordless.wrong' },
+    { status: 400 },
+  ),
+  '/passwordless-continue': sitePage(PASSWORDLESS_CONTINUE_PAGE, {
+    client,
+    address: user,
+    fields: [['state', 's']],
+  }),
+  '/mfa-choose': sitePage(MFA_CHOOSE_PAGE, {
+    client,
+    factors: [
+      { type: 'otp', url: '/otp' },
+      { type: 'phone', url: '/sms', name: 'XXXXXXXX1234' },
+      { type: 'email', url: '/email' },
+      { type: 'push-notification', url: '/push' },
+      { type: 'recovery-code', url: '/recovery' },
+    ],
+  }),
+  '/mfa-choose-enroll': sitePage(MFA_CHOOSE_PAGE, {
+    client,
+    enrolling: true,
+    factors: [{ type: 'otp', url: '/otp' }],
+  }),
+  '/mfa-enroll-otp': sitePage(MFA_ENROLL_OTP_PAGE, {
+    client,
+    qr: QR,
+    secret: 'HJ6XM2DNHJ6XM2DNHJ6XM2DNHJ6XM2DN',
+    othersUrl: '/others',
+  }),
+  '/mfa-enroll-sms': sitePage(MFA_ENROLL_ADDRESS_PAGE, {
+    client,
+    channel: 'sms',
+    address: '',
+    country: 'DE',
+    countries: [
+      { code: 'DE', name: 'Germany', calling: '49' },
+      { code: 'US', name: 'United States', calling: '1' },
+    ],
+    othersUrl: '/others',
+  }),
+  '/mfa-enroll-email': sitePage(MFA_ENROLL_ADDRESS_PAGE, {
+    client,
+    channel: 'email',
+    address: user,
+    othersUrl: '/others',
+  }),
+  '/mfa-enroll-push': sitePage(MFA_ENROLL_PUSH_PAGE, {
+    client,
+    qr: QR,
+    barcodeUri: 'otpauth://totp/Gatehouse:ada?enrollment_tx_id=abc&base_url=https://localhost',
+    authenticatorUrl: '/authenticator',
+    othersUrl: '/others',
+  }),
+  '/mfa-code-otp': sitePage(MFA_CODE_PAGE, { client, channel: 'otp', remember: true, othersUrl: '/others' }),
+  '/mfa-code-sms': sitePage(
+    MFA_CODE_PAGE,
+    {
       client,
       channel: 'sms',
       address: 'XXXXXXXX1234',
@@ -407,39 +438,27 @@ export const PAGES: Record<string, SitePage | AuthError> = {
       resendSeconds: 30,
       othersUrl: '/others',
     },
-    status: 400,
-  },
-  '/mfa-push': {
-    template: 'mfa/push',
-    model: {
-      client,
-      name: 'Ada’s phone',
-      number: '47',
-      remember: true,
-      resendUrl: '/resend',
-      resendSeconds: 30,
-      othersUrl: '/others',
-    },
-  },
-  '/login-passkey': {
-    template: 'login/login',
-    model: {
-      ...login,
-      forgotPasswordUrl: '/forgot',
-      passkey: { action: '/passkey', options: '{}', session: 's', autofill: true, button: true },
-    },
-  },
-  '/own-profile': {
-    template: 'own/profile',
-    model: { ...own, section: '', ...ownProfile, said: 'own.said.saved' },
-  },
-  '/own-phone': {
-    template: 'own/profile',
-    model: { ...own, section: '', ...ownProfile, editsPhone: true },
-  },
-  '/own-phone-code': {
-    template: 'own/profile',
-    model: {
+    { status: 400 },
+  ),
+  '/mfa-push': sitePage(MFA_PUSH_PAGE, {
+    client,
+    name: 'Ada’s phone',
+    number: '47',
+    remember: true,
+    resendUrl: '/resend',
+    resendSeconds: 30,
+    othersUrl: '/others',
+  }),
+  '/login-passkey': sitePage(LOGIN_PAGE, {
+    ...login,
+    forgotPasswordUrl: '/forgot',
+    passkey: { action: '/passkey', options: '{}', session: 's', autofill: true, button: true },
+  }),
+  '/own-profile': sitePage(OWN_PROFILE_PAGE, { ...own, section: '', ...ownProfile, said: 'own.said.saved' }),
+  '/own-phone': sitePage(OWN_PROFILE_PAGE, { ...own, section: '', ...ownProfile, editsPhone: true }),
+  '/own-phone-code': sitePage(
+    OWN_PROFILE_PAGE,
+    {
       ...own,
       section: '',
       ...ownProfile,
@@ -447,11 +466,11 @@ export const PAGES: Record<string, SitePage | AuthError> = {
       alert: 'own.profile.failed',
       faults: { code: 'own.phone.wrong' },
     },
-    status: 400,
-  },
-  '/own-failed': {
-    template: 'own/profile',
-    model: {
+    { status: 400 },
+  ),
+  '/own-failed': sitePage(
+    OWN_PROFILE_PAGE,
+    {
       ...own,
       section: '',
       ...ownProfile,
@@ -459,140 +478,123 @@ export const PAGES: Record<string, SitePage | AuthError> = {
       alert: 'own.profile.failed',
       faults: { picture: 'own.profile.noAddress', email: 'signup.email' },
     },
-    status: 400,
-  },
-  '/own-elsewhere': {
-    template: 'own/profile',
-    model: {
-      ...own,
-      section: '',
-      ...ownProfile,
-      editsProfile: false,
-      editsEmail: false,
-      provider: 'Example Works',
-    },
-  },
-  '/own-email': {
-    template: 'own/email',
-    model: { action: '/account/email', step: 'allow', email: 'ada.king@example.test', from: user },
-  },
-  '/own-security': {
-    template: 'own/security',
-    model: {
-      ...own,
-      section: '/security',
-      editsPassword: true,
-      takesPasskeys: true,
-      passkeys: [
-        {
-          id: 'passkey|1',
-          type: 'passkey',
-          name: 'iCloud Keychain',
-          mayRename: true,
-          added: then,
-          used: then,
-        },
-      ],
-      factors: [
-        { id: 'totp|1', type: 'totp', added: then },
-        { id: 'sms|1', type: 'phone', name: '+44 20 7946 0000', added: then },
-      ],
-      recovery: true,
-      addFactorUrl: '/account/security/add',
-    },
-  },
-  '/own-recovery': {
-    template: 'own/security',
-    model: {
-      ...own,
-      section: '/security',
-      passkeys: [],
-      factors: [],
-      recoveryCode: 'MZCRK3YX5V3AKNNYY6JEBQCL',
-    },
-  },
-  '/own-passkey': {
-    template: 'own/passkey',
-    model: { ...own, section: '/security', action: '/account/security/passkey', options: '{}', session: 's' },
-  },
-  '/own-sessions': {
-    template: 'own/sessions',
-    model: {
-      ...own,
-      section: '/sessions',
-      sessions: [
-        {
-          id: 'a',
-          isHere: true,
-          agent: { browser: 'Firefox', system: 'Linux' },
-          address: '192.0.2.1',
-          used: then,
-          applications: ['Harbour Books'],
-        },
-        { id: 'b', isHere: false, agent: {}, used: then, applications: [] },
-      ],
-    },
-  },
-  '/own-applications': {
-    template: 'own/applications',
-    model: {
-      ...own,
-      section: '/applications',
-      isFresh: false,
-      applications: [
-        {
-          id: 'x',
-          name: 'Harbour Books',
-          scopes: 'openid, profile, read:orders',
-          staysLoggedIn: true,
-          used: then,
-        },
-      ],
-      identities: [
-        { id: 'users|1', name: 'users', address: user, isFirst: true },
-        { id: 'works|1', name: 'Example Works', address: user, isFirst: false },
-      ],
-      mayLink: true,
-    },
-  },
-  '/own-link': {
-    template: 'own/link',
-    model: {
-      ...own,
-      action: '/account/applications/link/confirm',
-      ticket: 'ticket',
-      stays: { name: user, way: 'users' },
-      goes: { name: 'grace@example.test', way: 'Example Works' },
-    },
-  },
-  '/own-confirm': {
-    template: 'own/confirm',
-    model: {
-      ...own,
-      action: '/account/confirm/send',
-      to: '/security',
-      provider: 'Example Works',
-      email: user,
-    },
-  },
-  '/own-confirm-sent': {
-    template: 'own/confirm',
-    model: {
-      ...own,
-      action: '/account/confirm',
-      to: '/security',
-      email: user,
-      isSent: true,
-      alert: 'own.confirm.wrong',
-    },
-  },
-  '/own-confirm-none': {
-    template: 'own/confirm',
-    model: { ...own, action: '/account/confirm/send', to: '', provider: 'Example Works' },
-  },
-  '/own-data': {
-    template: 'own/data',
-    model: {
+    { status: 400 },
+  ),
+  '/own-elsewhere': sitePage(OWN_PROFILE_PAGE, {
+    ...own,
+    section: '',
+    ...ownProfile,
+    editsProfile: false,
+    editsEmail: false,
+    provider: 'Example Works',
+  }),
+  '/own-email': sitePage(OWN_EMAIL_PAGE, {
+    action: '/account/email',
+    step: 'allow',
+    email: 'ada.king@example.test',
+    from: user,
+  }),
+  '/own-security': sitePage(OWN_SECURITY_PAGE, {
+    ...own,
+    section: '/security',
+    editsPassword: true,
+    takesPasskeys: true,
+    passkeys: [
+      {
+        id: 'passkey|1',
+        type: 'passkey',
+        name: 'iCloud Keychain',
+        mayRename: true,
+        added: then,
+        used: then,
+      },
+    ],
+    factors: [
+      { id: 'totp|1', type: 'totp', added: then },
+      { id: 'sms|1', type: 'phone', name: '+44 20 7946 0000', added: then },
+    ],
+    recovery: true,
+    addFactorUrl: '/account/security/add',
+  }),
+  '/own-recovery': sitePage(OWN_SECURITY_PAGE, {
+    ...own,
+    section: '/security',
+    passkeys: [],
+    factors: [],
+    recoveryCode: 'MZCRK3YX5V3AKNNYY6JEBQCL',
+  }),
+  '/own-passkey': sitePage(OWN_PASSKEY_PAGE, {
+    ...own,
+    section: '/security',
+    action: '/account/security/passkey',
+    options: '{}',
+    session: 's',
+  }),
+  '/own-sessions': sitePage(OWN_SESSIONS_PAGE, {
+    ...own,
+    section: '/sessions',
+    sessions: [
+      {
+        id: 'a',
+        isHere: true,
+        agent: { browser: 'Firefox', system: 'Linux' },
+        address: '192.0.2.1',
+        used: then,
+        applications: ['Harbour Books'],
+      },
+      { id: 'b', isHere: false, agent: {}, used: then, applications: [] },
+    ],
+  }),
+  '/own-applications': sitePage(OWN_APPLICATIONS_PAGE, {
+    ...own,
+    section: '/applications',
+    isFresh: false,
+    applications: [
+      {
+        id: 'x',
+        name: 'Harbour Books',
+        scopes: 'openid, profile, read:orders',
+        staysLoggedIn: true,
+        used: then,
+      },
+    ],
+    identities: [
+      { id: 'users|1', name: 'users', address: user, isFirst: true },
+      { id: 'works|1', name: 'Example Works', address: user, isFirst: false },
+    ],
+    mayLink: true,
+  }),
+  '/own-link': sitePage(OWN_LINK_PAGE, {
+    ...own,
+    action: '/account/applications/link/confirm',
+    ticket: 'ticket',
+    stays: { name: user, way: 'users' },
+    goes: { name: 'grace@example.test', way: 'Example Works' },
+  }),
+  '/own-confirm': sitePage(OWN_CONFIRM_PAGE, {
+    ...own,
+    action: '/account/confirm/send',
+    to: '/security',
+    provider: 'Example Works',
+    email: user,
+  }),
+  '/own-confirm-sent': sitePage(OWN_CONFIRM_PAGE, {
+    ...own,
+    action: '/account/confirm',
+    to: '/security',
+    email: user,
+    isSent: true,
+    alert: 'own.confirm.wrong',
+  }),
+  '/own-confirm-none': sitePage(OWN_CONFIRM_PAGE, {
+    ...own,
+    action: '/account/confirm/send',
+    to: '',
+    provider: 'Example Works',
+  }),
+  '/own-data': sitePage(
+    OWN_DATA_PAGE,
+    {
       ...own,
       section: '/data',
       isFresh: false,
@@ -600,195 +602,177 @@ export const PAGES: Record<string, SitePage | AuthError> = {
       confirm: user,
       alert: 'own.delete.differs',
     },
-    status: 400,
-  },
-  '/passkey-offer': { template: 'login/passkey', model: { client, options: '{}', session: 's' } },
-  '/passkey-local': {
-    template: 'login/passkey',
-    model: { client, options: '{}', session: 's', isLocal: true },
-  },
-  '/mfa-webauthn': {
-    template: 'mfa/webauthn',
-    model: { client, kind: 'webauthn-roaming', options: '{}', remember: true, othersUrl: '/others' },
-  },
-  '/mfa-webauthn-platform': {
-    template: 'mfa/webauthn',
-    model: { client, kind: 'webauthn-platform', options: '{}', alert: 'mfa.webauthn.wrong' },
-    status: 400,
-  },
-  '/mfa-enroll-webauthn': {
-    template: 'mfa/enroll-webauthn',
-    model: { client, kind: 'webauthn-roaming', options: '{}', othersUrl: '/others' },
-  },
-  '/mfa-recovery': { template: 'mfa/recovery', model: { client, othersUrl: '/others' } },
-  '/mfa-recovery-code': {
-    template: 'mfa/recovery-code',
-    model: { client, recoveryCode: 'MZCR-K3YX-5V3A-KNNY-Y6JE-BQCL' },
-  },
-  '/authenticator': { template: 'authenticator', model: { origin: 'https://localhost' } },
-  '/organization-name': { template: 'login/organization-name', model: { client, name: '', takesName: true } },
-  '/organization-email': {
-    template: 'login/organization-name',
-    model: { client, name: '', takesName: false, takesEmail: true },
-  },
-  '/organization-unknown': {
-    template: 'login/organization-name',
-    model: {
-      client,
-      name: 'ada@nobody.example',
-      takesName: true,
-      takesEmail: true,
-      alert: 'organization.unknownEmail',
-    },
-  },
-  '/connections': {
-    template: 'login/connections',
-    model: {
-      client,
-      connections: [
-        provider('Acme', { logo: LOGO }),
-        provider('GitHub', { mark: 'marks/github.svg' }),
-        provider('Vereinigte Hafenwerke und Donaudampfschifffahrtsgesellschaft Nord-Süd mbH'),
-      ],
-    },
-  },
-  '/connections-many': {
-    template: 'login/login',
-    model: {
-      ...login,
-      connections: [
-        ...['Acme', 'Borealis', 'Coral', 'دار النشر', 'Ember'].map((name) => provider(name)),
-        { text: 'login.emailCode', url: '/with/email', icon: 'email' },
-        provider('Foxglove', { mark: 'marks/oidc.svg' }),
-        provider('👩‍🚀 Space'),
-      ],
-    },
-  },
-  '/organization': {
-    template: 'login/organization',
-    model: {
-      client,
-      organizations: [
-        { id: 'org_1', name: 'Acme' },
-        { id: 'org_2', name: 'Harbour Works' },
-      ],
-    },
-  },
-  '/forgot-password': {
-    template: 'account/forgot',
-    model: { client, names: nameField(['email']), email: '', loginUrl: '/login' },
-  },
-  '/forgot-password-sent': {
-    template: 'account/sent',
-    model: { client, email: user, action: '/forgot', loginUrl: '/login' },
-  },
-  '/reset-password': {
-    template: 'account/reset',
-    model: { email: user, ticket: 't', rules: unjudged, faults: {} },
-  },
-  '/reset-password-failed': {
-    template: 'account/reset',
-    model: {
+    { status: 400 },
+  ),
+  '/passkey-offer': sitePage(LOGIN_PASSKEY_PAGE, { client, options: '{}', session: 's' }),
+  '/passkey-local': sitePage(LOGIN_PASSKEY_PAGE, { client, options: '{}', session: 's', isLocal: true }),
+  '/mfa-webauthn': sitePage(MFA_WEBAUTHN_PAGE, {
+    client,
+    kind: 'webauthn-roaming',
+    options: '{}',
+    remember: true,
+    othersUrl: '/others',
+  }),
+  '/mfa-webauthn-platform': sitePage(
+    MFA_WEBAUTHN_PAGE,
+    { client, kind: 'webauthn-platform', options: '{}', alert: 'mfa.webauthn.wrong' },
+    { status: 400 },
+  ),
+  '/mfa-enroll-webauthn': sitePage(MFA_ENROLL_WEBAUTHN_PAGE, {
+    client,
+    kind: 'webauthn-roaming',
+    options: '{}',
+    othersUrl: '/others',
+  }),
+  '/mfa-recovery': sitePage(MFA_RECOVERY_PAGE, { client, othersUrl: '/others' }),
+  '/mfa-recovery-code': sitePage(MFA_RECOVERY_CODE_PAGE, {
+    client,
+    recoveryCode: 'MZCR-K3YX-5V3A-KNNY-Y6JE-BQCL',
+  }),
+  '/authenticator': sitePage(AUTHENTICATOR_PAGE, { origin: 'https://localhost' }),
+  '/organization-name': sitePage(LOGIN_ORGANIZATION_NAME_PAGE, { client, name: '', takesName: true }),
+  '/organization-email': sitePage(LOGIN_ORGANIZATION_NAME_PAGE, {
+    client,
+    name: '',
+    takesName: false,
+    takesEmail: true,
+  }),
+  '/organization-unknown': sitePage(LOGIN_ORGANIZATION_NAME_PAGE, {
+    client,
+    name: 'ada@nobody.example',
+    takesName: true,
+    takesEmail: true,
+    alert: 'organization.unknownEmail',
+  }),
+  '/connections': sitePage(LOGIN_CONNECTIONS_PAGE, {
+    client,
+    connections: [
+      provider('Acme', { logo: LOGO }),
+      provider('GitHub', { mark: 'marks/github.svg' }),
+      provider('Vereinigte Hafenwerke und Donaudampfschifffahrtsgesellschaft Nord-Süd mbH'),
+    ],
+  }),
+  '/connections-many': sitePage(LOGIN_PAGE, {
+    ...login,
+    connections: [
+      ...['Acme', 'Borealis', 'Coral', 'دار النشر', 'Ember'].map((name) => provider(name)),
+      { text: 'login.emailCode', url: '/with/email', icon: 'email' },
+      provider('Foxglove', { mark: 'marks/oidc.svg' }),
+      provider('👩‍🚀 Space'),
+    ],
+  }),
+  '/organization': sitePage(LOGIN_ORGANIZATION_PAGE, {
+    client,
+    organizations: [
+      { id: 'org_1', name: 'Acme' },
+      { id: 'org_2', name: 'Harbour Works' },
+    ],
+  }),
+  '/forgot-password': sitePage(ACCOUNT_FORGOT_PAGE, {
+    client,
+    names: nameField(['email']),
+    email: '',
+    loginUrl: '/login',
+  }),
+  '/forgot-password-sent': sitePage(ACCOUNT_SENT_PAGE, {
+    client,
+    email: user,
+    action: '/forgot',
+    loginUrl: '/login',
+  }),
+  '/reset-password': sitePage(ACCOUNT_RESET_PAGE, { email: user, ticket: 't', rules: unjudged, faults: {} }),
+  '/reset-password-failed': sitePage(
+    ACCOUNT_RESET_PAGE,
+    {
       email: user,
       ticket: 't',
       rules: judged,
       alert: 'reset.failed',
       faults: { password: 'signup.weak', repeat: 'reset.differ' },
     },
-    status: 400,
-  },
-  '/reset-password-done': { template: 'account/done', model: { done: 'reset.done' } },
-  '/unblock': { template: 'account/unblock', model: { ticket: 't' } },
-  '/unblock-done': { template: 'account/done', model: { done: 'unblock.done' } },
-  '/email-verification': {
-    template: 'account/verify',
-    model: { email: user, ticket: 't', isUnproved: true },
-  },
-  '/account-discarded': { template: 'account/done', model: { done: 'verify.discarded' } },
-  '/email-verification-done': { template: 'account/done', model: { done: 'verify.done' } },
+    { status: 400 },
+  ),
+  '/reset-password-done': sitePage(DONE_PAGE, { done: 'reset.done' }),
+  '/unblock': sitePage(ACCOUNT_UNBLOCK_PAGE, { ticket: 't' }),
+  '/unblock-done': sitePage(DONE_PAGE, { done: 'unblock.done' }),
+  '/email-verification': sitePage(ACCOUNT_VERIFY_PAGE, { email: user, ticket: 't', isUnproved: true }),
+  '/account-discarded': sitePage(DONE_PAGE, { done: 'verify.discarded' }),
+  '/email-verification-done': sitePage(DONE_PAGE, { done: 'verify.done' }),
   '/error-link': new AuthError(400, 'invalid_request', 'This link has expired or was already used.', {
     extra: { reason: 'link_expired' },
   }),
-  '/link': {
-    template: 'login/link',
-    model: { client, action: '/link', email: user, connection: 'Passwords', alert: 'link.other' },
-  },
-  '/link-passwords': {
-    template: 'login/link',
-    model: {
-      client,
-      action: '/link',
-      email: `${'ada.'.repeat(14)}lovelace@example.test`,
-      connection: 'Acme',
+  '/link': sitePage(LOGIN_LINK_PAGE, {
+    client,
+    action: '/link',
+    email: user,
+    connection: 'Passwords',
+    alert: 'link.other',
+  }),
+  '/link-passwords': sitePage(LOGIN_LINK_PAGE, {
+    client,
+    action: '/link',
+    email: `${'ada.'.repeat(14)}lovelace@example.test`,
+    connection: 'Acme',
+  }),
+  '/account': sitePage(LOGIN_ACCOUNT_PAGE, { client, user, loginUrl: '/login' }),
+  '/device': sitePage(DEVICE_CODE_PAGE, { typed: '', shape: 'XXXX-XXXX', isDigits: false }),
+  '/device-wrong': sitePage(DEVICE_CODE_PAGE, {
+    typed: 'BCDF-GHJ',
+    shape: 'XXXX-XXXX',
+    isDigits: false,
+    alert: 'device.wrong',
+  }),
+  '/device-many': sitePage(DEVICE_CODE_PAGE, {
+    typed: '123-456-789',
+    shape: '000-000-000',
+    isDigits: true,
+    alert: 'device.tooMany',
+  }),
+  '/device-empty': sitePage(DEVICE_CODE_PAGE, {
+    typed: '',
+    shape: 'XXXX-XXXX',
+    isDigits: false,
+    alert: 'device.missing',
+  }),
+  '/device-confirm': sitePage(DEVICE_CONFIRM_PAGE, {
+    client,
+    userCode: 'WDJB-MJHT',
+    qr: QR,
+    ip: '203.0.113.7',
+  }),
+  '/device-confirm-long': sitePage(DEVICE_CONFIRM_PAGE, {
+    client: {
+      name: 'Wohnzimmerfernsehgerät mit Donaudampfschifffahrtsgesellschaftsabonnement',
+      logo: LOGO,
     },
-  },
-  '/account': { template: 'login/account', model: { client, user, loginUrl: '/login' } },
-  '/device': { template: 'device/code', model: { typed: '', shape: 'XXXX-XXXX', isDigits: false } },
-  '/device-wrong': {
-    template: 'device/code',
-    model: { typed: 'BCDF-GHJ', shape: 'XXXX-XXXX', isDigits: false, alert: 'device.wrong' },
-  },
-  '/device-many': {
-    template: 'device/code',
-    model: { typed: '123-456-789', shape: '000-000-000', isDigits: true, alert: 'device.tooMany' },
-  },
-  '/device-empty': {
-    template: 'device/code',
-    model: { typed: '', shape: 'XXXX-XXXX', isDigits: false, alert: 'device.missing' },
-  },
-  '/device-confirm': {
-    template: 'device/confirm',
-    model: { client, userCode: 'WDJB-MJHT', qr: QR, ip: '203.0.113.7' },
-  },
-  '/device-confirm-long': {
-    template: 'device/confirm',
-    model: {
-      client: {
-        name: 'Wohnzimmerfernsehgerät mit Donaudampfschifffahrtsgesellschaftsabonnement',
-        logo: LOGO,
+    userCode: 'ABCD-EFGH-IJKL-MNOP-QRST',
+    qr: QR,
+    ip: '2001:db8:85a3:8d3:1319:8a2e:370:7348',
+  }),
+  '/device-allowed': sitePage(DEVICE_ALLOWED_PAGE, {}),
+  '/device-denied': sitePage(DEVICE_DENIED_PAGE, {}),
+  '/approval': sitePage(APPROVAL_ASK_PAGE, { client, ticket: 't', request: 'r', message: 'Payment 4711' }),
+  '/approval-long': sitePage(APPROVAL_ASK_PAGE, {
+    client: { ...client, logo: LOGO },
+    ticket: 't',
+    request: 'r',
+    message: 'Überweisung an Donaudampfschifffahrtsgesellschaft 12345678901234',
+    details: [
+      {
+        type: 'payment_initiation',
+        lines: [{ name: 'creditor › name', value: 'Donaudampfschifffahrtsgesellschaft' }],
       },
-      userCode: 'ABCD-EFGH-IJKL-MNOP-QRST',
-      qr: QR,
-      ip: '2001:db8:85a3:8d3:1319:8a2e:370:7348',
-    },
-  },
-  '/device-allowed': { template: 'device/allowed', model: {} },
-  '/device-denied': { template: 'device/denied', model: {} },
-  '/approval': {
-    template: 'approval/ask',
-    model: { client, ticket: 't', request: 'r', message: 'Payment 4711' },
-  },
-  '/approval-long': {
-    template: 'approval/ask',
-    model: {
-      client: { ...client, logo: LOGO },
-      ticket: 't',
-      request: 'r',
-      message: 'Überweisung an Donaudampfschifffahrtsgesellschaft 12345678901234',
-      details: [
-        {
-          type: 'payment_initiation',
-          lines: [{ name: 'creditor › name', value: 'Donaudampfschifffahrtsgesellschaft' }],
-        },
-      ],
-    },
-  },
-  '/approval-plain': { template: 'approval/ask', model: { client, ticket: 't', request: 'r' } },
-  '/approval-allowed': { template: 'approval/allowed', model: {} },
-  '/approval-denied': { template: 'approval/denied', model: {} },
-  '/approval-none': { template: 'approval/none', model: {} },
-  '/logout': {
-    template: 'logout/consent',
-    model: { client, user, fields: [{ name: 'state', value: 's' }] },
-  },
-  '/logout-unnamed': { template: 'logout/consent', model: { user: '', fields: [] } },
-  '/logout-kept': { template: 'logout/kept', model: {} },
-  '/signed-out-frames': {
-    template: 'logout/signed-out',
-    // An address within the page, because it continues by itself while the tests look at it.
-    model: { continueUrl: '#on', frames: [] },
-  },
-  '/signed-out': { template: 'logout/signed-out', model: {} },
+    ],
+  }),
+  '/approval-plain': sitePage(APPROVAL_ASK_PAGE, { client, ticket: 't', request: 'r' }),
+  '/approval-allowed': sitePage(APPROVAL_ALLOWED_PAGE, {}),
+  '/approval-denied': sitePage(APPROVAL_DENIED_PAGE, {}),
+  '/approval-none': sitePage(APPROVAL_NONE_PAGE, {}),
+  '/logout': sitePage(LOGOUT_CONSENT_PAGE, { client, user, fields: [{ name: 'state', value: 's' }] }),
+  '/logout-unnamed': sitePage(LOGOUT_CONSENT_PAGE, { user: '', fields: [] }),
+  '/logout-kept': sitePage(LOGOUT_KEPT_PAGE, {}),
+  '/signed-out-frames': sitePage(LOGOUT_SIGNED_OUT_PAGE, { continueUrl: '#on', frames: [] }),
+  '/signed-out': sitePage(LOGOUT_SIGNED_OUT_PAGE, {}),
   '/error': new AuthError(400, 'invalid_request', 'The redirect_uri is not registered for this application.'),
   '/error-request-uri': new AuthError(
     400,
@@ -801,78 +785,69 @@ export const PAGES: Record<string, SitePage | AuthError> = {
     `Request Object claims are invalid: https://application.example.test/${'a-long-address/'.repeat(12)}`,
   ),
   '/error-server': new AuthError(500, 'server_error', 'An unexpected error occurred.'),
-  '/home': {
-    template: 'development/home',
-    model: {
-      baseUrl: 'https://localhost:3000',
-      version: '0.1.0',
-      inboxUrl: '/dev/inbox',
-      scriptsUrl: '/dev/scripts',
-      administrator: {
-        email: 'admin@example.test',
-        password: 'Gatehouse-1',
-        consoleUrl: 'https://localhost:3000/console',
+  '/home': sitePage(DEVELOPMENT_HOME_PAGE, {
+    baseUrl: 'https://localhost:3000',
+    version: '0.1.0',
+    inboxUrl: '/dev/inbox',
+    scriptsUrl: '/dev/scripts',
+    administrator: {
+      email: 'admin@example.test',
+      password: 'Gatehouse-1',
+      consoleUrl: 'https://localhost:3000/console',
+    },
+    clients: [
+      { name: 'Example SPA', client_id: 'example-spa', app_type: 'spa' },
+      { name: 'Example web app', client_id: 'w3bQ1nqYk2v0JZ8rT5uXcD7eFgH9aBsL', app_type: 'regular_web' },
+      { name: 'Example machine', client_id: 'example-m2m', app_type: 'non_interactive' },
+    ],
+    connections: [{ name: 'Username-Password-Authentication', strategy: 'auth0' }],
+    tryLogin,
+  }),
+  '/inbox': sitePage(DEVELOPMENT_INBOX_PAGE, {
+    action: '/dev/inbox',
+    csrf: 'x',
+    messages: [
+      {
+        id: '1',
+        to: user,
+        channel: 'email',
+        subject: 'Your code for Harbour Books',
+        text: 'Your code is 482913.',
+        code: '482913',
+        at: '2026-11-21T05:00:00.000Z',
       },
-      clients: [
-        { name: 'Example SPA', client_id: 'example-spa', app_type: 'spa' },
-        { name: 'Example web app', client_id: 'w3bQ1nqYk2v0JZ8rT5uXcD7eFgH9aBsL', app_type: 'regular_web' },
-        { name: 'Example machine', client_id: 'example-m2m', app_type: 'non_interactive' },
-      ],
-      connections: [{ name: 'Username-Password-Authentication', strategy: 'auth0' }],
-      tryLogin,
-    },
-  },
-  '/inbox': {
-    template: 'development/inbox',
-    model: {
-      action: '/dev/inbox',
-      csrf: 'x',
-      messages: [
-        {
-          id: '1',
-          to: user,
-          channel: 'email',
-          subject: 'Your code for Harbour Books',
-          text: 'Your code is 482913.',
-          code: '482913',
-          at: '2026-11-21T05:00:00.000Z',
-        },
-        {
-          id: '2',
-          to: user,
-          channel: 'email',
-          subject: 'Set a new password',
-          text: 'Follow the link.',
-          link: 'https://localhost:3000/u/reset-password?ticket=hC0-cAvZpS9mX0pPq3H8b1pZ1n1m1k1j1h1g1f1d1s1',
-          at: '2026-11-21T04:00:00.000Z',
-        },
-        {
-          id: '3',
-          to: '+16505551234',
-          channel: 'sms',
-          text: 'Your code is 482913.',
-          code: '482913',
-          at: '2026-11-21T03:00:00.000Z',
-        },
-      ],
-    },
-  },
-  '/inbox-empty': { template: 'development/inbox', model: { action: '/dev/inbox', messages: [] } },
-  '/scripts': {
-    template: 'development/scripts',
-    model: {
-      runs: [
-        {
-          at: '2026-11-21T05:00:00.000Z',
-          connection: 'harbour-id',
-          script: 'fetchUserProfile',
-          log: [{ level: 'info', text: 'status 200' }],
-          used: { time_ms: 81, cpu_ms: 3, memory_mib: 16, requests: 1 },
-          failure: { kind: 'script', message: 'The account is closed.' },
-        },
-      ],
-    },
-  },
-  '/scripts-empty': { template: 'development/scripts', model: { runs: [] } },
-  '/tokens': { template: 'development/tokens', model: { tryLogin } },
+      {
+        id: '2',
+        to: user,
+        channel: 'email',
+        subject: 'Set a new password',
+        text: 'Follow the link.',
+        link: 'https://localhost:3000/u/reset-password?ticket=hC0-cAvZpS9mX0pPq3H8b1pZ1n1m1k1j1h1g1f1d1s1',
+        at: '2026-11-21T04:00:00.000Z',
+      },
+      {
+        id: '3',
+        to: '+16505551234',
+        channel: 'sms',
+        text: 'Your code is 482913.',
+        code: '482913',
+        at: '2026-11-21T03:00:00.000Z',
+      },
+    ],
+  }),
+  '/inbox-empty': sitePage(DEVELOPMENT_INBOX_PAGE, { action: '/dev/inbox', messages: [] }),
+  '/scripts': sitePage(DEVELOPMENT_SCRIPTS_PAGE, {
+    runs: [
+      {
+        at: '2026-11-21T05:00:00.000Z',
+        connection: 'harbour-id',
+        script: 'fetchUserProfile',
+        log: [{ level: 'info', text: 'status 200' }],
+        used: { time_ms: 81, cpu_ms: 3, memory_mib: 16, requests: 1 },
+        failure: { kind: 'script', message: 'The account is closed.' },
+      },
+    ],
+  }),
+  '/scripts-empty': sitePage(DEVELOPMENT_SCRIPTS_PAGE, { runs: [] }),
+  '/tokens': sitePage(DEVELOPMENT_TOKENS_PAGE, { tryLogin }),
 };

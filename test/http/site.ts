@@ -8,7 +8,14 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import Koa, { type Context } from 'koa';
 import { createTenantLiquid, reportingLiquid } from '../../src/capabilities/liquid/liquid.ts';
-import { createViews, type PageOptions } from '../../src/capabilities/pages/views.ts';
+import {
+  createViews,
+  type LayoutModel,
+  type Page,
+  type PageOptions,
+  type PageWithModel,
+  pageWith,
+} from '../../src/capabilities/pages/views.ts';
 import { localCertificate } from '../../src/capabilities/tls/authority.ts';
 import { securityHeaders } from '../../src/http/application.ts';
 import { readBody } from '../../src/http/body.ts';
@@ -27,11 +34,24 @@ export interface SiteTenant {
   branding?: object;
 }
 
-/** A page of the site: its template and model. The form's token and address are filled in. */
-export interface SitePage extends PageOptions {
-  template: string;
-  model: object;
-}
+/** The members of models that the site fills in. */
+type Filled = 'action' | 'csrf';
+
+/** A page of the site. The form's token and address are filled in. */
+export interface SitePage extends PageOptions, PageWithModel {}
+
+/** Puts a page of the site together. */
+export const sitePage = <M extends LayoutModel>(
+  page: Page<M>,
+  model: object,
+  options: PageOptions = {},
+): SitePage => ({ ...options, ...pageWith(page, model as unknown as M) });
+
+/** Returns a function that puts pages together that have members in common. */
+export const sitePages =
+  <Common extends object>(common: Common) =>
+  <M extends LayoutModel>(page: Page<M>, more: object, options?: PageOptions): SitePage =>
+    sitePage(page, { ...common, ...more }, options);
 
 export interface Site {
   url: string;
@@ -51,12 +71,12 @@ export interface Site {
  * refused form is answered with the error page.
  */
 export async function startSite(
-  pages: Readonly<Record<string, SitePage | AuthError>>,
+  given: Readonly<Record<string, SitePage | AuthError>>,
   { views: viewsDirectory = VIEWS }: { views?: string } = {},
 ): Promise<Site> {
   const directory = await mkdtemp(join(tmpdir(), 'gatehouse-site-'));
   const certificate = await localCertificate(directory, ['localhost'], systemClock);
-  const shown = new Map(Object.entries(pages));
+  const pages = new Map(Object.entries(given));
   const posted: Site['posted'] = [];
   const app = new Koa();
   const server = https.createServer(certificate);
@@ -85,12 +105,17 @@ export async function startSite(
   app.use(readBody(100_000));
   app.use(async (ctx) => {
     if (ctx.method === 'POST') return takeForm(ctx);
-    const page = shown.get(ctx.path);
+    const page = pages.get(ctx.path);
     ctx.state.requestId = 'req-1';
     if (page === undefined) return;
     if (page instanceof AuthError) return views.error(ctx, page);
-    const { template, model, ...options } = page;
-    await views.page(ctx, template, { action: '/after', csrf: csrf.token(ctx), ...model }, options);
+    const { page: shown, model, ...options } = page;
+    const filled: LayoutModel & Record<Filled, string> = {
+      action: '/after',
+      csrf: csrf.token(ctx),
+      ...model,
+    };
+    await views.page(ctx, shown, filled, options);
   });
   const takeForm = async (ctx: Context): Promise<void> => {
     try {
@@ -111,7 +136,7 @@ export async function startSite(
     setTenant: (tenant) => {
       settings = settingsOf(tenant);
     },
-    show: (path, page) => shown.set(path, page),
+    show: (path, page) => pages.set(path, page),
     posted,
     stop: async () => {
       server.closeAllConnections();

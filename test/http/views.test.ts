@@ -1,6 +1,8 @@
 // How the pages look and behave in a real browser, in states that are slow to reach with a whole server.
+
 import { expect } from 'chai';
 import type { BrowserContextOptions, Page } from 'playwright-core';
+import { LOGIN_PAGE } from '../../src/features/connections/database/pages.ts';
 import { nameField } from '../../src/features/connections/name-field.ts';
 import {
   accessibilityFaults,
@@ -14,12 +16,12 @@ import {
 } from '../support/accessibility.ts';
 import { launchBrowser, type TestBrowser } from '../support/browser.ts';
 import { PAGES } from './pages.ts';
-import { type Site, startSite } from './site.ts';
+import { type Site, sitePage, startSite } from './site.ts';
 
 /** One page of each template. */
 const TEMPLATES = new Set(
   new Map(
-    Object.entries(PAGES).map(([path, page]) => ['template' in page ? page.template : '', path] as const),
+    Object.entries(PAGES).map(([path, page]) => ['page' in page ? page.page.template : '', path] as const),
   ).values(),
 );
 
@@ -306,16 +308,16 @@ describe('the pages', () => {
       tenant: { friendly_name: nasty, picture_url: `javascript:alert('${nasty}')` },
       branding: { terms_url: "javascript:document.title='run'", logo_url: `data:text/html,${nasty}` },
     });
-    site.show('/nasty', {
-      template: 'login/login',
-      model: {
+    site.show(
+      '/nasty',
+      sitePage(LOGIN_PAGE, {
         client: { name: nasty, logo: nasty },
         names: nameField(['email']),
         values: { username: nasty },
         signupUrl: nasty,
         connections: [{ text: 'login.with', name: nasty, url: nasty }],
-      },
-    });
+      }),
+    );
     await inBrowser({}, async (page) => {
       await page.goto(`${site.url}/nasty`);
       expect(await page.title()).to.equal(`Log in | ${nasty}`);

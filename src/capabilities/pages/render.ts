@@ -77,7 +77,7 @@ export function createRenderer({ directory, assets, random, liquid }: RendererDe
         page: describePage(locale, nonce, themeCss(branding.colors) + font.css + themeStyle.css),
         tenant: tenantLayout,
         locale,
-      },
+      } satisfies Globals,
     });
     const html = withLanguages(String(rendered));
     const mark = random(16).toString('hex');
@@ -99,7 +99,22 @@ export function createRenderer({ directory, assets, random, liquid }: RendererDe
   };
 }
 
-function describePage({ tag, direction }: Locale, nonce: string, theme: string) {
+/** What templates read everywhere, under these names. */
+export interface Globals {
+  page: {
+    /** RFC 5646. */
+    locale: string;
+    direction: Locale['direction'];
+    /** Of the content security policy. */
+    nonce: string;
+    /** CSS. */
+    theme: string;
+  };
+  tenant: TenantLayout;
+  locale: Locale;
+}
+
+function describePage({ tag, direction }: Locale, nonce: string, theme: string): Globals['page'] {
   return { locale: tag, direction, nonce, theme };
 }
 

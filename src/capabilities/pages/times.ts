@@ -3,7 +3,7 @@ import type { Context } from 'koa';
 import type { Views } from './views.ts';
 
 /** A time for `<time datetime>`, and its text. */
-interface FormattedTime {
+export interface FormattedTime {
   iso: string;
   text: string;
 }

@@ -16,6 +16,57 @@ import { chooseLocale, type Locale, readLocales } from './locales.ts';
 import type { Settings } from './page-template.ts';
 import { type BrandedOrganization, createRenderer, type Look } from './render.ts';
 
+declare const READ: unique symbol;
+
+/**
+ * A page: a template, and the type of what it reads. A handler whose model lacks a member of it does not compile, and a
+ * member that the template reads and the type lacks fails test/http/page-models.test.ts.
+ */
+export interface Page<in Model> {
+  /** The path of its template below views/pages. */
+  readonly template: string;
+  /** Never there: it only carries the type. */
+  readonly [READ]: (model: Model) => void;
+}
+
+/** What the layout of all pages reads. */
+export interface LayoutModel {
+  /** The application that the page is shown for; its logo stands beside the tenant's. */
+  client?: ShownClient | undefined;
+}
+
+/** Declares a page. @param template the path of its template below views/pages. */
+export const declarePage = <Model = unknown>(template: string) => ({ template }) as Page<Model & LayoutModel>;
+
+declare const OWN: unique symbol;
+
+/** A page inside a frame: its handler gives the members that are its own, and the frame's renderer adds those of the frame. */
+export interface FramedPage<in Own, in Frame> extends Page<Own & Frame & LayoutModel> {
+  /** Never there: it only carries the type. */
+  readonly [OWN]: (own: Own) => void;
+}
+
+/** Declares a page inside a frame. */
+export const declareFramedPage = <Own, Frame>(template: string) => ({ template }) as FramedPage<Own, Frame>;
+
+/** A page and its model, which were put together where the type of the model is known. */
+export interface PageWithModel {
+  page: Page<LayoutModel>;
+  model: LayoutModel;
+}
+
+/** Puts a page and its model together, for lists of pages whose models differ. */
+export const pageWith = <M extends LayoutModel>(page: Page<M>, model: NoInfer<M>): PageWithModel => ({
+  page: page as unknown as Page<LayoutModel>,
+  model,
+});
+
+/** Says that something was done, and that the page can be closed. */
+export const DONE_PAGE = declarePage<{
+  /** The prefix of the message keys. */
+  done: string;
+}>('account/done');
+
 export interface PageOptions {
   status?: number;
   /** Whether a form of the page may lead to an application or a provider. Default: only to this server. */
@@ -29,15 +80,20 @@ export interface PageOptions {
 }
 
 export interface Views {
-  /** Answers with views/pages/`<template>`.liquid. @throws Error when the template or a message is missing. */
-  page(ctx: Context, template: string, model: object, options?: PageOptions): Promise<void>;
+  /** Answers with a page. @throws Error when its template or a message is missing. */
+  page<M extends LayoutModel>(
+    ctx: Context,
+    page: Page<M>,
+    model: NoInfer<M>,
+    options?: PageOptions,
+  ): Promise<void>;
   /** Answers with the error page. */
   error(ctx: Context, error: AuthError, options?: Pick<PageOptions, 'uiLocales'>): Promise<void>;
   /**
    * Answers with a page in another look. It cannot run scripts or send forms, and only pages of its own origin can
    * frame it.
    */
-  preview(ctx: Context, template: string, model: object, options: PreviewOptions): Promise<void>;
+  preview(ctx: Context, sample: PageWithModel, options: PreviewOptions): Promise<void>;
   /** Returns the locale in which a page answers the request. @param uiLocales as in {@link PageOptions}. */
   locale(ctx: Context, uiLocales?: string): Locale;
   /** All locales by tag. */
@@ -80,9 +136,9 @@ export function createViews({
   const localeOf: Views['locale'] = (ctx, uiLocales) =>
     chooseLocale(locales, enabledLocales(settings().tenant), languagesOf(ctx, uiLocales));
 
-  const page: Views['page'] = async (
+  const show: Views['page'] = async (
     ctx,
-    template,
+    { template },
     model,
     { status = 200, formsLeave = false, frames = [], uiLocales, organization } = {},
   ) => {
@@ -95,7 +151,11 @@ export function createViews({
     ctx.body = html;
   };
 
-  const preview: Views['preview'] = async (ctx, template, model, { scheme, locale: tag, ...given }) => {
+  const preview: Views['preview'] = async (
+    ctx,
+    { page: { template }, model },
+    { scheme, locale: tag, ...given },
+  ) => {
     const locale = locales.get(tag) ?? localeOf(ctx);
     const { html, ...policy } = await render(template, model, { ...given, locale });
     ctx.status = 200;
@@ -104,14 +164,14 @@ export function createViews({
   };
 
   return {
-    page,
+    page: show,
     preview,
     locale: localeOf,
     locales,
     assets,
     liquid,
     error: (ctx, error, options = {}) =>
-      page(ctx, 'error', describeError(ctx, error), { ...options, status: error.status }),
+      show(ctx, ERROR_PAGE, describeError(ctx, error), { ...options, status: error.status }),
   };
 }
 
@@ -120,8 +180,8 @@ export function createViews({
  * is not applied there, so that those who may change it cannot change the page on which administrators type their
  * passwords.
  */
-function isUnbranded(template: string, model: { client?: { isConsole?: boolean } }): boolean {
-  return template.startsWith('console/') || model.client?.isConsole === true;
+function isUnbranded(template: string, { client }: LayoutModel): boolean {
+  return template.startsWith('console/') || client?.isConsole === true;
 }
 
 /** Returns settings without branding. */
@@ -165,8 +225,19 @@ function setPageHeaders(
   ctx.set('Referrer-Policy', 'same-origin');
 }
 
-/** Returns the model of the error page; its `kind` selects the advice to the reader. */
-function describeError(ctx: Context, { status, error, error_description, extra }: AuthError): object {
+interface ErrorModel {
+  /** Selects the advice to the reader. */
+  kind: string;
+  error: string;
+  description: string;
+  requestId: string;
+  /** Where the reader can go on. */
+  home: string | undefined;
+}
+
+export const ERROR_PAGE = declarePage<ErrorModel>('error');
+
+function describeError(ctx: Context, { status, error, error_description, extra }: AuthError): ErrorModel {
   return {
     kind: errorKind(status, error, extra.reason),
     error,
@@ -256,7 +327,7 @@ function setPreviewHeaders(ctx: Context, policy: Policy): void {
 
 export interface ShownClient {
   name: string;
-  logo?: string;
+  logo?: string | undefined;
   /** Whether it is the console, whose login pages do not show the tenant's branding. */
   isConsole?: true;
 }

@@ -2,7 +2,7 @@
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import type { Context } from 'koa';
 import { bodyObject } from '../../http/body.ts';
-import type { Views } from '../pages/views.ts';
+import { declarePage, type Views } from '../pages/views.ts';
 import { parseXml, textOfMessage, verifyRoot } from './reader.ts';
 import { SMALL } from './scan.ts';
 import { allowedAlgorithm, SIGNATURE_URI, type Signer, type Verifier, wrongSignature } from './signature.ts';
@@ -130,6 +130,16 @@ export interface OutgoingMessage {
 
 const parameterOf = (kind: OutgoingMessage['kind']) => (kind === 'request' ? 'SAMLRequest' : 'SAMLResponse');
 
+interface SamlPostModel {
+  client: { name: string };
+  action: string;
+  parameter: string;
+  message: string;
+  relayState: string | undefined;
+}
+
+export const SAML_POST_PAGE = declarePage<SamlPostModel>('saml/post');
+
 /**
  * Sends a page with a form that posts itself, or by its button without JavaScript.
  * @param client shown on the page.
@@ -143,7 +153,7 @@ export function sendByPost(
   const { kind, markup, relayState, location } = message;
   return views.page(
     ctx,
-    'saml/post',
+    SAML_POST_PAGE,
     {
       client: { name: client.name },
       action: location,

@@ -324,15 +324,4 @@ export const account = feature<ConnectedRoutesDependencies & AccountPagesDepende
   limits: accountLimits,
   events: accountEvents,
   routes: { ...methodRoutes, ...connectedAccountRoutes, ...accountPages },
-  pages: [
-    'own/profile',
-    'own/email',
-    'own/security',
-    'own/passkey',
-    'own/sessions',
-    'own/applications',
-    'own/link',
-    'own/confirm',
-    'own/data',
-  ],
 });

@@ -1,5 +1,6 @@
 // Chooses the connection and the login page of a waiting authorization request.
 
+import { declarePage } from '../../capabilities/pages/views.ts';
 import type { Connection } from '../../records/collections.ts';
 import { firstCode, passwordUse } from '../../records/database-options.ts';
 import { type HostedDependencies, type RequestPage, renderPage, stepPath } from '../flow/request-page.ts';
@@ -9,7 +10,14 @@ import { showPasswordForm, wantsSignUp } from './database/hosted.ts';
 import { isSignUpOpen } from './database/pages.ts';
 import { showIdentifier } from './identifier/page.ts';
 import { codeStep } from './passwordless/session-code.ts';
-import { asksIdentifierFirst, connectionOf, directProvider, identifierOf, loginChoices } from './resolve.ts';
+import {
+  asksIdentifierFirst,
+  connectionOf,
+  directProvider,
+  identifierOf,
+  type LoginChoice,
+  loginChoices,
+} from './resolve.ts';
 import { type ProviderRedirectDependencies, redirectToProvider } from './upstream/redirect-to-provider.ts';
 
 /** Returns the function that chooses the login page of a request: that of the connection its user logs in with. */
@@ -55,6 +63,13 @@ function firstCodeKind(connection: Connection, identifier: string | undefined, f
   return firstCode(connection, identifier);
 }
 
+interface LoginConnectionsModel {
+  client: { name: string; logo?: string };
+  connections: LoginChoice[];
+}
+
+export const LOGIN_CONNECTIONS_PAGE = declarePage<LoginConnectionsModel>('login/connections');
+
 /** Shows the page of an application whose connections are all at external providers: a list to choose from. */
 async function showChoices(
   deps: HostedDependencies,
@@ -63,7 +78,7 @@ async function showChoices(
 ): Promise<void> {
   const { name, logo_uri: logo } = page.client;
   const client = { name, ...(logo !== undefined && { logo }) };
-  await renderPage(deps, ctx, page, 'login/connections', {
+  await renderPage(deps, ctx, page, LOGIN_CONNECTIONS_PAGE, {
     client,
     connections: await loginChoices(deps.config, page),
   });

@@ -5,7 +5,7 @@ import { CONSOLE } from './callbacks.ts';
 import { AGAIN, AGAIN_FIELD, type KeptForm, readKeptForm } from './kept-form.ts';
 import { isMasked } from './masked.ts';
 import { type ConsolePageDependencies, consolePage, redirectAfterForm } from './page.ts';
-import { renderConsole } from './render.ts';
+import { declareConsolePage, renderConsole } from './render.ts';
 import { isSecretName } from './resources/secrets.ts';
 
 /** The maximum length of a text that is shown, characters; for a longer one only its length is shown. */
@@ -18,6 +18,15 @@ interface ShownField {
   length: number;
 }
 
+interface AgainModel {
+  action: string;
+  from: string;
+  field: string;
+  sent: ShownField[];
+}
+
+export const AGAIN_PAGE = declareConsolePage<AgainModel>('console/again');
+
 export const againRoutes: RouteDeclarations<ConsolePageDependencies> = {
   [`GET ${AGAIN}` as const]: consolePage('', { scopes: [] }, async (deps, ctx, session) => {
     const form = await readKeptForm(deps, session);
@@ -25,7 +34,7 @@ export const againRoutes: RouteDeclarations<ConsolePageDependencies> = {
     if (form === undefined) return redirectAfterForm(ctx, CONSOLE);
     const { section, path, from } = form;
     await renderConsole(deps, ctx, session, {
-      template: 'console/again',
+      page: AGAIN_PAGE,
       section,
       title: 't:console.again.title',
       model: { action: path, from, field: AGAIN_FIELD, sent: shownFields(form) },

@@ -5,19 +5,19 @@ import type { ErrorShape } from '../../http/errors.ts';
 import { PAGE, type RouteDeclarations } from '../../http/router.ts';
 import { managementApi } from '../management/api.ts';
 import { type ManagementNeeds, managementDependencies } from '../management/feature.ts';
-import { ACTIONS_PAGES, actionsRoutes } from './actions/routes.ts';
+import { actionsRoutes } from './actions/routes.ts';
 import type { ActionsDependencies } from './actions/view.ts';
 import { administratorEvents } from './administrators/events.ts';
 import { type PasswordDependencies, passwordRoutes } from './administrators/password.ts';
 import { administratorsRoutes } from './administrators/routes.ts';
 import { againRoutes } from './again-page.ts';
 import type { ApiCallDependencies } from './api-calls.ts';
-import { APPLICATIONS_PAGES, applicationsRoutes } from './applications/routes.ts';
+import { applicationsRoutes } from './applications/routes.ts';
 import type { TryDependencies } from './applications/try-page.ts';
-import { BRANDING_PAGES, brandingRoutes } from './branding/routes.ts';
+import { brandingRoutes } from './branding/routes.ts';
 import type { BrandingDependencies } from './branding/shared.ts';
 import { CONSOLE } from './callbacks.ts';
-import { CONNECTIONS_PAGES, connectionsRoutes } from './connections/routes.ts';
+import { connectionsRoutes } from './connections/routes.ts';
 import type { ConnectionsDependencies } from './connections/shared.ts';
 import { consoleLimits } from './declaration.ts';
 import { consoleBuiltIns } from './directory.ts';
@@ -27,12 +27,12 @@ import { connectionChecks } from './overview/connection-checks.ts';
 import { type OverviewDependencies, overviewRoutes } from './overview/routes.ts';
 import { type ConsolePageDependencies, consoleForm, redirectAfterForm, showErrorInConsole } from './page.ts';
 import type { ResourcesDependencies } from './resources/model.ts';
-import { RESOURCES_PAGES, resourcesRoutes } from './resources/routes.ts';
-import { SECURITY_PAGES, type SecurityDependencies, securityRoutes } from './security/routes.ts';
+import { resourcesRoutes } from './resources/routes.ts';
+import { type SecurityDependencies, securityRoutes } from './security/routes.ts';
 import { endConsoleSession } from './session.ts';
 import type { UsersDependencies } from './users/dependencies.ts';
 import { usersReadAhead } from './users/read-ahead.ts';
-import { USERS_PAGES, usersRoutes } from './users/routes.ts';
+import { usersRoutes } from './users/routes.ts';
 
 /** The dependencies of all areas of the console. */
 export type ConsoleDependencies = ConsolePageDependencies &
@@ -133,23 +133,6 @@ export const consoleFeature = feature<ConsoleNeeds, unknown, ConsoleDependencies
     'administratorUsers',
     'administratorIdentities',
     'administratorCredentials',
-  ],
-  pages: [
-    'console/again',
-    'console/refused',
-    'console/overview-home',
-    'console/log-list',
-    'console/log-event',
-    ...SECURITY_PAGES,
-    ...ACTIONS_PAGES,
-    ...USERS_PAGES,
-    ...CONNECTIONS_PAGES,
-    ...BRANDING_PAGES,
-    ...RESOURCES_PAGES,
-    ...APPLICATIONS_PAGES,
-    'console/administrators-list',
-    'console/administrators-link',
-    'console/administrators-password',
   ],
 });
 

@@ -11,8 +11,9 @@ export interface FormFault {
   key?: string;
   line?: number | undefined;
   column?: number | undefined;
-  /** The name of the faulty field, if one is to blame. */
+  /** The name of the faulty field, if one is to blame, and its label where that differs. */
   field?: string;
+  label?: string;
   /** The full path of a nested member: `colors.primary`. */
   at?: string;
 }
@@ -45,8 +46,13 @@ export function faultIn(fault: FormFault | undefined, member: string): FormFault
   return { ...fault, message: `${place}: ${message}` };
 }
 
-/** Returns the refusal as a page's model: the whole of it, and by field. */
-export function faultModel(fault: FormFault | undefined): object {
+/** A refusal as pages read it: the whole of it, and by field. */
+export interface FaultModel {
+  fault?: FormFault;
+  faults: Readonly<Record<string, FormFault>>;
+}
+
+export function faultModel(fault: FormFault | undefined): FaultModel {
   if (fault === undefined) return { faults: {} };
   return { fault, faults: fault.field === undefined ? {} : { [fault.field]: fault } };
 }

@@ -30,7 +30,7 @@ const NAV: readonly NavItem[] = [
 ];
 
 /** An item of the navigation as the layout shows it. */
-interface NavLine {
+export interface NavLine {
   path: string;
   /** A message key. */
   text: string;

@@ -9,7 +9,7 @@ import { consoleLimits } from './declaration.ts';
 import { AGAIN_FIELD, keepForm, restoreForm } from './kept-form.ts';
 import { type ConsoleLoginDependencies, goToLogin } from './login.ts';
 import { pathOf } from './nav.ts';
-import { type RenderDependencies, renderConsole } from './render.ts';
+import { declareConsolePage, type RenderDependencies, renderConsole } from './render.ts';
 import { roleRefusal } from './roles.ts';
 import {
   type ConsoleSession,
@@ -106,6 +106,13 @@ const REFUSALS: Readonly<Record<number, `t:${string}`>> = {
   403: 't:console.refused.role',
 };
 
+interface RefusedModel {
+  description: string;
+  requestId: string;
+}
+
+export const REFUSED_PAGE = declareConsolePage<RefusedModel>('console/refused');
+
 async function showRefusal(
   deps: RenderDependencies,
   ctx: Context,
@@ -113,7 +120,7 @@ async function showRefusal(
   { status, error_description: description }: AuthError,
 ): Promise<void> {
   await renderConsole(deps, ctx, session, {
-    template: 'console/refused',
+    page: REFUSED_PAGE,
     title: REFUSALS[status] ?? 't:console.refused.missing',
     status,
     model: { description, requestId: ctx.state.requestId },

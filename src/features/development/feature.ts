@@ -2,7 +2,7 @@
 
 import type { Context } from 'koa';
 import { z } from 'zod';
-import type { Views } from '../../capabilities/pages/views.ts';
+import { declarePage, type Views } from '../../capabilities/pages/views.ts';
 import { STANDARD_GRANTS, tokenBody } from '../../engine/base/parameter-schemas.ts';
 import { type Feature, feature } from '../../engine/provider/feature.ts';
 import { type GrantDeclaration, grantTypeOf } from '../../engine/token/tokens.ts';
@@ -13,6 +13,7 @@ import { isLoopback } from '../../http/loopback.ts';
 import { tenantHostOf } from '../../http/request-target.ts';
 import { parseRouteKey, type RouteDeclaration, type RouteDeclarations } from '../../http/router.ts';
 import { TRY_LOGIN } from '../../records/clients.ts';
+import type { Client, Connection } from '../../records/collections.ts';
 import type { Config } from '../../tenant/config.ts';
 import { INBOX_PATH, type InboxDependencies, inboxRoutes } from './inbox.ts';
 import { SCRIPTS_PATH, type ScriptLogDependencies, scriptRoutes } from './scripts.ts';
@@ -103,13 +104,31 @@ export const development = feature<DevelopmentNeeds, unknown, DevelopmentDepende
   builtIns: tryLoginBuiltIns,
   given: ({ declaredConfig, isForThisMachine, ...needs }) =>
     isForThisMachine ? { ...needs, config: declaredConfig } : undefined,
-  pages: ['development/home', 'development/inbox', 'development/scripts', 'development/tokens'],
   routes: onThisMachine(routes),
 });
 
-function tryLoginOf({ baseUrl }: DevelopmentDependencies) {
+/** What the script of "Try login" is told. */
+interface TryLogin {
+  clientId: string;
+  callback: string;
+}
+
+function tryLoginOf({ baseUrl }: DevelopmentDependencies): TryLogin {
   return { clientId: TRY_LOGIN, callback: `${baseUrl}${TRY_LOGIN_CALLBACK}` };
 }
+
+interface DevelopmentHomeModel {
+  baseUrl: string;
+  version: string;
+  clients: readonly Pick<Client, 'client_id' | 'name' | 'app_type'>[];
+  connections: readonly Pick<Connection, 'name' | 'strategy'>[];
+  tryLogin: TryLogin;
+  inboxUrl: string;
+  scriptsUrl: string;
+  administrator?: { email: string; password: string; consoleUrl: string };
+}
+
+export const DEVELOPMENT_HOME_PAGE = declarePage<DevelopmentHomeModel>('development/home');
 
 async function showHome(deps: DevelopmentDependencies, ctx: Context): Promise<void> {
   const { baseUrl, version, config, views } = deps;
@@ -128,11 +147,17 @@ async function showHome(deps: DevelopmentDependencies, ctx: Context): Promise<vo
     scriptsUrl: SCRIPTS_PATH,
     ...(administrator && { administrator }),
   };
-  await views.page(ctx, 'development/home', model);
+  await views.page(ctx, DEVELOPMENT_HOME_PAGE, model);
 }
 
+interface DevelopmentTokensModel {
+  tryLogin: TryLogin;
+}
+
+export const DEVELOPMENT_TOKENS_PAGE = declarePage<DevelopmentTokensModel>('development/tokens');
+
 function showTokens(deps: DevelopmentDependencies, ctx: Context): Promise<void> {
-  return deps.views.page(ctx, 'development/tokens', { tryLogin: tryLoginOf(deps) });
+  return deps.views.page(ctx, DEVELOPMENT_TOKENS_PAGE, { tryLogin: tryLoginOf(deps) });
 }
 
 function sendOpenApi({ baseUrl, version, config, features }: DevelopmentDependencies, ctx: Context): void {

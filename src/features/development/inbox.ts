@@ -2,7 +2,7 @@
 import type { Context } from 'koa';
 import type { Outbox } from '../../capabilities/delivery/outbox.ts';
 import type { OutboxMessage } from '../../capabilities/delivery/outbox-message.ts';
-import type { Views } from '../../capabilities/pages/views.ts';
+import { declarePage, type Views } from '../../capabilities/pages/views.ts';
 import type { Csrf } from '../../http/csrf.ts';
 import { AuthError } from '../../http/errors.ts';
 import { httpLimits } from '../../http/limits.ts';
@@ -50,6 +50,14 @@ async function matchingMessages(outbox: Outbox, ctx: Context): Promise<OutboxMes
   return (await outbox.list()).filter((message) => typeof to !== 'string' || message.to === to);
 }
 
+interface DevelopmentInboxModel {
+  messages: OutboxMessage[];
+  action: string;
+  csrf: string;
+}
+
+export const DEVELOPMENT_INBOX_PAGE = declarePage<DevelopmentInboxModel>('development/inbox');
+
 async function showInbox({ outbox, views, csrf }: InboxDependencies, ctx: Context): Promise<void> {
   const messages = await matchingMessages(outbox, ctx);
   const newest = messages[0]?.id ?? '';
@@ -59,7 +67,7 @@ async function showInbox({ outbox, views, csrf }: InboxDependencies, ctx: Contex
     ctx.status = 304;
     return;
   }
-  await views.page(ctx, 'development/inbox', { messages, action: INBOX_PATH, csrf: csrf.token(ctx) });
+  await views.page(ctx, DEVELOPMENT_INBOX_PAGE, { messages, action: INBOX_PATH, csrf: csrf.token(ctx) });
 }
 
 /** Answers with a mail as a mail program shows it: nothing in it runs, and its links open in another window. */

@@ -1,6 +1,8 @@
 // The page of recent runs of scripts: what they printed and used. For this machine only, see feature.ts.
+
 import type { Context } from 'koa';
-import type { Views } from '../../capabilities/pages/views.ts';
+import { declarePage, type Views } from '../../capabilities/pages/views.ts';
+import type { ScriptFailure, ScriptLine } from '../../capabilities/scripts/limits.ts';
 import type { LoggedRun } from '../../capabilities/scripts/requests.ts';
 import type { Scripts } from '../../capabilities/scripts/scripts.ts';
 import { httpLimits } from '../../http/limits.ts';
@@ -50,6 +52,19 @@ function listRuns(deps: ScriptLogDependencies, ctx: Context): void {
   ctx.body = runsOf(deps, ctx).map(runModel);
 }
 
+interface DevelopmentScriptsModel {
+  runs: {
+    at: string;
+    connection: string;
+    script: string;
+    log: ScriptLine[];
+    used: { time_ms: number; cpu_ms: number; memory_mib: number; requests: number };
+    failure?: ScriptFailure;
+  }[];
+}
+
+export const DEVELOPMENT_SCRIPTS_PAGE = declarePage<DevelopmentScriptsModel>('development/scripts');
+
 async function showRuns(deps: ScriptLogDependencies, ctx: Context): Promise<void> {
-  await deps.views.page(ctx, 'development/scripts', { runs: runsOf(deps, ctx).map(runModel) });
+  await deps.views.page(ctx, DEVELOPMENT_SCRIPTS_PAGE, { runs: runsOf(deps, ctx).map(runModel) });
 }

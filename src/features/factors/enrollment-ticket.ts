@@ -1,5 +1,7 @@
 // Enrolment by a link that an administrator sends. The link is used once, and does not log in.
+
 import type { Context } from 'koa';
+import { DONE_PAGE } from '../../capabilities/pages/views.ts';
 import { linkExpired } from '../../http/errors.ts';
 import { languagesOf } from '../../http/languages.ts';
 import type { User } from '../../users/user.ts';
@@ -102,16 +104,18 @@ function commonModel({ csrf, config }: FactorPagesDependencies, ctx: Context) {
   return { csrf: csrf.token(ctx), client: { name: config.settings().tenant.friendly_name } };
 }
 
-function enrollmentPages(deps: FactorPagesDependencies, ctx: Context) {
+function enrollmentPages(
+  deps: FactorPagesDependencies,
+  ctx: Context,
+): Pick<FactorPage, 'languages' | 'uiLocales' | 'render' | 'finish'> {
   return {
     languages: languagesOf(ctx),
     uiLocales: undefined,
-    render: (template: string, model: object, status = 200) =>
-      deps.views.page(ctx, template, model, { status }),
+    render: (page, model, status = 200) => deps.views.page(ctx, page, model, { status }),
     finish: async () => showEnrolled(deps, ctx),
   };
 }
 
 export function showEnrolled({ views }: Pick<FactorPagesDependencies, 'views'>, ctx: Context): Promise<void> {
-  return views.page(ctx, 'account/done', { done: 'mfa.enrolled' }, {});
+  return views.page(ctx, DONE_PAGE, { done: 'mfa.enrolled' });
 }

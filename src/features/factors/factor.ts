@@ -1,8 +1,16 @@
 // The contract of a second factor. The policy, the MFA API, the MFA grants and the pages know a factor only by it.
 // A factor is one folder and one line in the list (factors.ts).
+
 import type { Context } from 'koa';
 import type { z } from 'zod';
 import type { Messages } from '../../capabilities/delivery/messages.ts';
+import {
+  declarePage,
+  type LayoutModel,
+  type Page,
+  type PageWithModel,
+  pageWith,
+} from '../../capabilities/pages/views.ts';
 import type { Attempts } from '../../capabilities/protection/attempts.ts';
 import type { Challenges, Outcome } from '../../capabilities/protection/challenges.ts';
 import type { RateLimits } from '../../capabilities/protection/rate-limit.ts';
@@ -138,7 +146,7 @@ export interface FactorPage {
   /** Returns the URL of a step, or of the first page without one. */
   urlOf(step?: string): string;
   model(step?: string): PageModel;
-  render(template: string, model: object, status?: number): Promise<void>;
+  render<M extends LayoutModel>(page: Page<M>, model: NoInfer<M>, status?: number): Promise<void>;
   saveState(state: PageState): Promise<void>;
   /** Whether the page is part of a login. If so, the browser becomes known, and the user may have it remembered. */
   isOfLogin?: true;
@@ -154,29 +162,63 @@ export interface FactorPages {
   alerts?: { missing: string; wrong: string };
   /** For a factor whose address is typed at enrolment: returns the address of the form's fields. */
   addressOf?(address: string, country: string): string;
-  /** The page that sets it up, and its model beside what all pages show. */
-  enrollment?: {
-    template: string;
-    /** @param address the address as typed, to be shown again. */
-    model(
-      deps: FactorPagesDependencies,
-      ctx: Context,
-      page: FactorPage,
-      address: string | undefined,
-    ): Promise<object> | object;
-  };
-  /** The page on which it is given. */
-  challenge: {
-    template: string;
-    /** @param authenticator the one that was challenged, if any. */
-    model?(
-      deps: FactorPagesDependencies,
-      ctx: Context,
-      page: FactorPage,
-      authenticator: Authenticator | undefined,
-    ): Promise<object> | object;
-  };
+  /** The page that sets it up; its model is also made of the address as typed, to be shown again. */
+  enrollment?: FactorView<FactorModel, string | undefined>;
+  /** The page on which it is given; its model is also made of the authenticator that was challenged, if any. */
+  challenge: FactorView<ChallengeModel, Authenticator | undefined>;
 }
+
+/** What all pages of factors read. */
+export interface FactorModel extends PageModel {
+  /** Where another factor can be chosen. */
+  othersUrl?: string;
+}
+
+/** What the pages read on which a factor is given. */
+export interface ChallengeModel extends FactorModel {
+  /** Whether the browser can be remembered. */
+  remember: boolean;
+  /** The name of the authenticator; empty for none. */
+  address: string;
+  /** Where the challenge is sent again. */
+  resendUrl?: string;
+  resendSeconds?: number;
+}
+
+/** Makes the members of a page's model that differ between factors. */
+export type OwnModel<About, Own> = (
+  deps: FactorPagesDependencies,
+  ctx: Context,
+  page: FactorPage,
+  about: About,
+) => Promise<Own> | Own;
+
+/** Puts a page of a factor and its model together, of the members that all have and its own. */
+type FactorView<Common, About> = (
+  common: Common,
+  ...args: Parameters<OwnModel<About, unknown>>
+) => Promise<PageWithModel>;
+
+/** Declares the page that sets up a factor. */
+export const enrollmentView =
+  <Own extends object>(
+    page: Page<FactorModel & Own>,
+    own: OwnModel<string | undefined, Own>,
+  ): FactorView<FactorModel, string | undefined> =>
+  async (common, ...args) =>
+    pageWith(page, { ...common, ...(await own(...args)) });
+
+/** Declares the page on which a factor is given. */
+export const challengeView =
+  <Own extends object>(
+    page: Page<ChallengeModel & Own>,
+    own: OwnModel<Authenticator | undefined, Own>,
+  ): FactorView<ChallengeModel, Authenticator | undefined> =>
+  async (common, ...args) =>
+    pageWith(page, { ...common, ...(await own(...args)) });
+
+/** The page on which the code of a message or an app is typed. */
+export const MFA_CODE_PAGE = declarePage<ChallengeModel & { channel: string }>('mfa/code');
 
 /** A second factor: its names, and how it is enrolled, asked for and verified. */
 export interface Factor extends SecondFactorNames {

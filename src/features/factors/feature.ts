@@ -20,7 +20,7 @@ import { startChallenge } from './challenge.ts';
 import type { ChallengePagesDependencies } from './challenge-pages.ts';
 import { factorEvents, factorLimits } from './declaration.ts';
 import { type EnrollmentTarget, enroll } from './enroll.ts';
-import type { Factor, FactorDependencies, StartedEnrollment } from './factor.ts';
+import type { FactorDependencies, StartedEnrollment } from './factor.ts';
 import { FACTORS } from './factors.ts';
 import { type MfaGrantDependencies, malformed, mfaGrants, readMfaToken } from './grants.ts';
 import { mfaPages } from './page-routes.ts';
@@ -309,11 +309,6 @@ function termsOf(deps: ViewDependencies, authenticator: Authenticator) {
 
 interface MfaDependencies extends MfaRoutesDependencies, ChallengePagesDependencies {}
 
-/** Returns the names of the templates of a factor's pages. */
-function templatesOf({ pages: { challenge, enrollment } }: Factor): string[] {
-  return [challenge.template, ...(enrollment === undefined ? [] : [enrollment.template])];
-}
-
 export const mfa = feature<MfaDependencies, MfaGrantDependencies>({
   name: 'mfa',
   builtIns: mfaBuiltIns,
@@ -322,5 +317,4 @@ export const mfa = feature<MfaDependencies, MfaGrantDependencies>({
   grants: mfaGrants,
   routes: { ...mfaRoutes, ...mfaPages },
   collections: ['authenticators', 'factorChanges', 'browsers'],
-  pages: ['mfa/choose', 'mfa/recovery-code', ...new Set(FACTORS.flatMap(templatesOf))],
 });

@@ -1,7 +1,10 @@
 // Models and rendering of the pages of the second factor (views/pages/mfa).
+
 import type { Context } from 'koa';
+import { declarePage } from '../../capabilities/pages/views.ts';
+import type { PageModel } from '../flow/request-page.ts';
 import { hasRecoveryCodes } from './enroll.ts';
-import type { Factor, FactorPage, FactorPagesDependencies } from './factor.ts';
+import type { Factor, FactorModel, FactorPage, FactorPagesDependencies } from './factor.ts';
 import type { FactorChoice } from './mfa-page.ts';
 import { activeAuthenticators, factorOf } from './policy.ts';
 import { renewRecoveryCode } from './recovery/codes.ts';
@@ -20,6 +23,14 @@ export interface FactorSelection {
 
 const RESEND_SECONDS = 30;
 
+interface MfaChooseModel extends PageModel {
+  factors: { type: string; url: string; name?: string }[];
+  /** Whether the chosen factor will be set up. */
+  enrolling: boolean;
+}
+
+export const MFA_CHOOSE_PAGE = declarePage<MfaChooseModel>('mfa/choose');
+
 export async function showChoice(
   deps: FactorPagesDependencies,
   page: FactorPage,
@@ -34,10 +45,14 @@ export async function showChoice(
     return { type: factor.type, url: page.urlOf(factor.type), ...(name !== undefined && { name }) };
   });
   const model = { ...page.model(), factors: offered, enrolling, ...(alert && { alert }) };
-  await page.render('mfa/choose', model, status);
+  await page.render(MFA_CHOOSE_PAGE, model, status);
 }
 
-function commonModel(page: FactorPage, { factor, choice }: FactorSelection, { alert }: Redisplay) {
+function commonModel(
+  page: FactorPage,
+  { factor, choice }: FactorSelection,
+  { alert }: Redisplay,
+): FactorModel {
   return {
     ...page.model(factor.type),
     ...(alert && { alert }),
@@ -59,8 +74,7 @@ export async function showChallenge(
     state.authenticatorId === undefined
       ? undefined
       : await findAuthenticator(deps, claimant.user, state.authenticatorId);
-  const { template, model } = factor.pages.challenge;
-  const all = {
+  const common = {
     ...commonModel(page, selection, redisplay),
     remember: !choice.enrolling && page.isOfLogin === true,
     address: (authenticator && factorOf(deps, authenticator)?.nameOf?.(authenticator)) ?? '',
@@ -68,9 +82,9 @@ export async function showChallenge(
       resendUrl: page.urlOf(`${factor.type}/resend`),
       resendSeconds: RESEND_SECONDS,
     }),
-    ...(await model?.(deps, ctx, page, authenticator)),
   };
-  await page.render(template, all, redisplay.status);
+  const shown = await factor.pages.challenge(common, deps, ctx, page, authenticator);
+  await page.render(shown.page, shown.model, redisplay.status);
 }
 
 export async function showEnrollment(
@@ -87,10 +101,11 @@ export async function showEnrollment(
   // The address was typed and a code was sent, so the page that asks for the code follows.
   const isCodeSent = addressOf !== undefined && isBegun && address === undefined;
   if (isCodeSent || enrollment === undefined) return showChallenge(deps, ctx, page, selection, redisplay);
-  const enrollmentModel = await enrollment.model(deps, ctx, page, address);
-  const model = { ...commonModel(page, selection, redisplay), ...enrollmentModel };
-  await page.render(enrollment.template, model, status);
+  const shown = await enrollment(commonModel(page, selection, redisplay), deps, ctx, page, address);
+  await page.render(shown.page, shown.model, status);
 }
+
+export const MFA_RECOVERY_CODE_PAGE = declarePage<PageModel & { recoveryCode: string }>('mfa/recovery-code');
 
 /** A reload makes another, so the code shown is always valid. */
 export async function showNewRecoveryCode(
@@ -100,5 +115,5 @@ export async function showNewRecoveryCode(
 ): Promise<void> {
   const recoveryCode = hasRecoveryCodes(deps) ? await renewRecoveryCode(deps, page.claimant.user.id) : '';
   const model = { ...page.model('recovery-code-saved'), recoveryCode, ...(alert && { alert }) };
-  await page.render('mfa/recovery-code', model, alert === undefined ? 200 : 400);
+  await page.render(MFA_RECOVERY_CODE_PAGE, model, alert === undefined ? 200 : 400);
 }

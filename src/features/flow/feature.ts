@@ -263,5 +263,4 @@ export const flow = feature<FlowFeatureDependencies>({
     ...widgetRoutes,
     ...appLinkRoutes,
   },
-  pages: ['login/account', 'login/consent', 'login/organization', 'login/organization-name'],
 });

@@ -1,7 +1,7 @@
 // Models of the consent and account pages.
 
 import { type ReportingLiquid, TemplateFault } from '../../capabilities/liquid/liquid.ts';
-import type { Views } from '../../capabilities/pages/views.ts';
+import { declarePage, type Views } from '../../capabilities/pages/views.ts';
 import type { MissingConsent } from '../../engine/login/policy.ts';
 import type { Client } from '../../records/collections.ts';
 import type { Config } from '../../tenant/config.ts';
@@ -10,35 +10,38 @@ import type { User } from '../../users/user.ts';
 import { type PageModel, pageModel, type RequestPage, stepPath } from './request-page.ts';
 
 /** A scope: the message key of an OpenID Connect scope, or the description of an API's. */
-interface ShownScope {
+export interface ShownScope {
   key?: string;
   text?: string;
   api?: string;
 }
 
-interface ConsentPage extends PageModel {
+interface ConsentModel extends PageModel {
   scopes: ShownScope[];
   details: ShownDetail[];
   user: string;
 }
 
 /** One of the `authorization_details` (RFC 9396): rendered by the API's template, or else listed in full. */
-interface ShownDetail {
+export interface ShownDetail {
   type: string;
   html?: string;
   lines: { name: string; value: string }[];
 }
 
-interface AccountPage extends PageModel {
+interface AccountModel extends PageModel {
   user: string;
   loginUrl: string;
 }
+
+export const LOGIN_CONSENT_PAGE = declarePage<ConsentModel>('login/consent');
+export const LOGIN_ACCOUNT_PAGE = declarePage<AccountModel>('login/account');
 
 export async function consentPage(
   page: RequestPage,
   deps: { config: Config; views: Pick<Views, 'liquid'> },
   user: User | undefined,
-): Promise<ConsentPage> {
+): Promise<ConsentModel> {
   const { oidcScopes, apis, details } = page.waiting.missing;
   return {
     ...pageModel(page, 'consent'),
@@ -125,6 +128,6 @@ function linesOf(value: unknown, path: readonly string[] = []): ShownDetail['lin
 }
 
 /** Builds the model of the page that asks whether to continue as the logged-in user. */
-export function accountPage(page: RequestPage, user: User | undefined): AccountPage {
+export function accountPage(page: RequestPage, user: User | undefined): AccountModel {
   return { ...pageModel(page, 'account'), user: nameOf(user), loginUrl: stepPath(page.waiting, 'login') };
 }

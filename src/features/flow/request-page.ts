@@ -1,7 +1,12 @@
 // What the pages of waiting authorization requests have in common.
 import type { Context } from 'koa';
-import type { Views } from '../../capabilities/pages/views.ts';
-import { type ShownClient, shownClient } from '../../capabilities/pages/views.ts';
+import {
+  type LayoutModel,
+  type Page,
+  type ShownClient,
+  shownClient,
+  type Views,
+} from '../../capabilities/pages/views.ts';
 import { THROTTLED_DESCRIPTION } from '../../capabilities/protection/attempts.ts';
 import {
   requestExpired,
@@ -61,19 +66,19 @@ export function pageModel({ waiting, client, csrf }: RequestPage, step: string):
 }
 
 /** Answers with a page of the request, in its language. Its form may lead to the application. */
-export function renderPage(
+export function renderPage<M extends LayoutModel>(
   deps: Pick<HostedDependencies, 'views'>,
   ctx: Context,
-  page: RequestPage,
-  template: string,
-  model: object,
+  request: RequestPage,
+  page: Page<M>,
+  model: NoInfer<M>,
   status = 200,
 ): Promise<void> {
-  return deps.views.page(ctx, template, model, {
+  return deps.views.page(ctx, page, model, {
     status,
-    uiLocales: page.waiting.params.ui_locales,
+    uiLocales: request.waiting.params.ui_locales,
     formsLeave: true,
-    organization: page.organization,
+    organization: request.organization,
   });
 }
 

@@ -1,6 +1,8 @@
 // The pages of a waiting request: /u/<uid> shows its next step. Connections and factors have their own pages below
 // this path.
+
 import type { Context } from 'koa';
+import { declarePage } from '../../capabilities/pages/views.ts';
 import type { LoginTickets } from '../../capabilities/protection/login-tickets.ts';
 import type { Organizations } from '../../engine/admission/admission.ts';
 import { waitingState } from '../../engine/authorize/restarted-request.ts';
@@ -24,10 +26,11 @@ import {
   OFFER_STEP,
   waitsForLogin,
 } from './finish.ts';
-import { accountPage, consentPage } from './pages.ts';
+import { accountPage, consentPage, LOGIN_ACCOUNT_PAGE, LOGIN_CONSENT_PAGE } from './pages.ts';
 import {
   type HostedDependencies,
   openRequestPage,
+  type PageModel,
   pageModel,
   type RequestPage,
   renderPage,
@@ -133,7 +136,7 @@ async function show(deps: FlowDependencies, ctx: Context, page: RequestPage, for
         deps,
         ctx,
         page,
-        'login/consent',
+        LOGIN_CONSENT_PAGE,
         await consentPage(page, deps, await userOf(deps, page)),
       );
     case 'redirect':
@@ -159,7 +162,7 @@ async function show(deps: FlowDependencies, ctx: Context, page: RequestPage, for
 }
 
 async function showAccount(deps: FlowDependencies, ctx: Context, page: RequestPage): Promise<void> {
-  await renderPage(deps, ctx, page, 'login/account', accountPage(page, await userOf(deps, page)));
+  await renderPage(deps, ctx, page, LOGIN_ACCOUNT_PAGE, accountPage(page, await userOf(deps, page)));
 }
 
 async function showLogin(
@@ -214,6 +217,15 @@ function methodsOf({ client }: RequestPage) {
   return client.organization_discovery_methods ?? ['organization_name'];
 }
 
+interface LoginOrganizationNameModel extends PageModel {
+  name: string;
+  takesName: boolean;
+  takesEmail: boolean;
+}
+
+export const LOGIN_ORGANIZATION_NAME_PAGE =
+  declarePage<LoginOrganizationNameModel>('login/organization-name');
+
 function renderNamePage(
   deps: OrganizationDependencies,
   ctx: Context,
@@ -229,7 +241,7 @@ function renderNamePage(
     takesEmail: methods.includes('email'),
     ...(alert === undefined ? {} : { alert }),
   };
-  return renderPage(deps, ctx, page, 'login/organization-name', model, alert === undefined ? 200 : 400);
+  return renderPage(deps, ctx, page, LOGIN_ORGANIZATION_NAME_PAGE, model, alert === undefined ? 200 : 400);
 }
 
 /** The longest e-mail address (RFC 5321 §4.5.3.1); names of organizations are shorter. */
@@ -265,6 +277,12 @@ async function choicesOf(
   return userId === undefined ? [] : organizations.choices(userId, connection ?? '');
 }
 
+interface LoginOrganizationModel extends PageModel {
+  organizations: { id: string; name: string }[];
+}
+
+export const LOGIN_ORGANIZATION_PAGE = declarePage<LoginOrganizationModel>('login/organization');
+
 /** Lets the user choose. With a single organization the request continues at once. */
 const showChoice: Show = async (deps, ctx, page) => {
   const choices = await choicesOf(deps, page);
@@ -277,7 +295,7 @@ const showChoice: Show = async (deps, ctx, page) => {
   }
   if (choices.length === 1) return deps.waitingRequests.answer(ctx, { organization: first.id });
   const organizations = choices.map(({ id, name, display_name }) => ({ id, name: display_name ?? name }));
-  await renderPage(deps, ctx, page, 'login/organization', {
+  await renderPage(deps, ctx, page, LOGIN_ORGANIZATION_PAGE, {
     ...pageModel(page, 'organization'),
     organizations,
   });

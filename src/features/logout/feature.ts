@@ -2,7 +2,7 @@
 
 import type { Context } from 'koa';
 import { z } from 'zod';
-import type { Views } from '../../capabilities/pages/views.ts';
+import { declarePage, type Views } from '../../capabilities/pages/views.ts';
 import { engineEvents } from '../../engine/base/declaration.ts';
 import { feature } from '../../engine/provider/feature.ts';
 import type { LogoutChannel } from '../../engine/session/logout-channels.ts';
@@ -48,6 +48,16 @@ const CONSENT_PATH = '/oidc/logout/consent';
 /** Seconds after which the browser leaves the page with frames, whether or not they have loaded. */
 const FRAMES_TIMEOUT_SECONDS = 5;
 
+interface LogoutConsentModel {
+  action: string;
+  csrf: string;
+  fields: { name: string; value: string }[];
+  user: string;
+  client?: { name: string; logo: string | undefined };
+}
+
+export const LOGOUT_CONSENT_PAGE = declarePage<LogoutConsentModel>('logout/consent');
+
 /**
  * Asks the user whether to log out. The form repeats the request and names the session that the question is about.
  */
@@ -64,7 +74,7 @@ async function askToLogOut(
   const { client } = logout;
   await views.page(
     ctx,
-    'logout/consent',
+    LOGOUT_CONSENT_PAGE,
     {
       action: CONSENT_PATH,
       csrf: csrf.token(ctx),
@@ -76,10 +86,21 @@ async function askToLogOut(
   );
 }
 
+export const LOGOUT_KEPT_PAGE = declarePage('logout/kept');
+
 /** Tells the user that they are still logged in. */
 function showStillLoggedIn({ views }: PageDependencies, ctx: Context, uiLocales: string | undefined) {
-  return views.page(ctx, 'logout/kept', {}, { uiLocales });
+  return views.page(ctx, LOGOUT_KEPT_PAGE, {}, { uiLocales });
 }
+
+interface LogoutSignedOutModel {
+  /** Addresses of applications that end their own sessions. */
+  frames?: string[];
+  /** Where the browser goes on when they are done. */
+  continueUrl?: string | undefined;
+}
+
+export const LOGOUT_SIGNED_OUT_PAGE = declarePage<LogoutSignedOutModel>('logout/signed-out');
 
 // docs/decisions/sessions-logout.md#without-a-url-to-redirect-to-a-browser-gets-a-page-and-other-clients-get-ok
 /** Sends the browser on, or shows the signed-out page; clients that do not accept HTML get `OK`. */
@@ -92,10 +113,11 @@ async function finishLogout(
   const location = to?.replace(/[^!-~]/gu, encodeURIComponent);
   if (frames.length > 0) {
     if (location !== undefined) ctx.set('Refresh', `${FRAMES_TIMEOUT_SECONDS}; url=${location}`);
-    return views.page(ctx, 'logout/signed-out', { frames, continueUrl: location }, { uiLocales, frames });
+    return views.page(ctx, LOGOUT_SIGNED_OUT_PAGE, { frames, continueUrl: location }, { uiLocales, frames });
   }
   if (location !== undefined) return redirect(ctx, location);
-  if (ctx.accepts('text', 'html') === 'html') return views.page(ctx, 'logout/signed-out', {}, { uiLocales });
+  if (ctx.accepts('text', 'html') === 'html')
+    return views.page(ctx, LOGOUT_SIGNED_OUT_PAGE, {}, { uiLocales });
   ctx.set('Cache-Control', 'no-store');
   ctx.type = 'text';
   ctx.body = 'OK';
@@ -235,5 +257,4 @@ export const logout = feature<LogoutDependencies, { backChannel: LogoutChannel }
   events: logoutEvents,
   logoutChannels: ({ backChannel }) => [backChannel],
   routes: logoutRoutes,
-  pages: ['logout/consent', 'logout/kept', 'logout/signed-out'],
 });

@@ -414,5 +414,4 @@ export const saml = feature<SamlRoutesDependencies, LogoutPropagationDependencie
   logoutChannels: (deps) => [samlLogoutChannel(deps)],
   routes: samlRoutes,
   collections: ['samlSessions', 'samlLogouts', 'samlMessages'],
-  pages: ['saml/post'],
 });

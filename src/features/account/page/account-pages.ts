@@ -1,7 +1,7 @@
 // The account page, on which users manage their own account.
 
 import type { Context } from 'koa';
-import { timesOf } from '../../../capabilities/pages/times.ts';
+import { type FormattedTime, timesOf } from '../../../capabilities/pages/times.ts';
 import { formFields } from '../../../http/body.ts';
 import { AuthError } from '../../../http/errors.ts';
 import { PAGE, type RouteDeclarations } from '../../../http/router.ts';
@@ -35,6 +35,7 @@ import { type NoticeDependencies, recordChange } from './notices.ts';
 import {
   type AccountPageDependencies,
   back,
+  declareAccountPage,
   formRoute,
   pageRoute,
   renderAccount,
@@ -127,6 +128,30 @@ async function ignoreMissing(change: Promise<unknown>): Promise<void> {
   }
 }
 
+/** One of the user's methods. */
+interface ShownMethod {
+  id: string;
+  type: string;
+  name: string | undefined;
+  mayRename: boolean;
+  added: FormattedTime;
+  used: FormattedTime | undefined;
+}
+
+interface OwnSecurityModel {
+  editsPassword: boolean;
+  takesPasskeys: boolean;
+  passkeys: ShownMethod[];
+  factors: ShownMethod[];
+  /** Whether there is a recovery code. */
+  recovery: boolean;
+  addFactorUrl: string | undefined;
+  /** A new recovery code, shown once. */
+  recoveryCode: string | undefined;
+}
+
+export const OWN_SECURITY_PAGE = declareAccountPage<OwnSecurityModel>('own/security');
+
 async function showSecurity(
   deps: SecurityDependencies,
   ctx: Context,
@@ -141,10 +166,10 @@ async function showSecurity(
   ]);
   const connections = await Promise.all(identities.map((one) => deps.config.connection(one.connection)));
   const time = timesOf(deps, ctx);
-  const viewOf = ({ id, type, name, created_at, last_auth_at, ...one }: MethodView) => ({
+  const viewOf = ({ id, type, name, created_at, last_auth_at, ...one }: MethodView): ShownMethod => ({
     id,
     type,
-    name: name ?? one.phone_number ?? one.email,
+    name: [name, one.phone_number, one.email].find((text) => typeof text === 'string'),
     mayRename: type === 'passkey' || type.startsWith('webauthn'),
     added: time(created_at),
     used: time(last_auth_at),
@@ -165,7 +190,7 @@ async function showSecurity(
     deps,
     ctx,
     actor,
-    { template: 'security', section: SECTION, model },
+    { page: OWN_SECURITY_PAGE, section: SECTION, model },
     { status, alert: options.alert },
   );
 }
@@ -177,6 +202,15 @@ async function renewCode(deps: SecurityDependencies, ctx: Context, actor: PageAc
   await showSecurity(deps, ctx, actor, { recoveryCode });
 }
 
+interface OwnPasskeyModel {
+  action: string;
+  session: string;
+  /** JSON. */
+  options: string;
+}
+
+export const OWN_PASSKEY_PAGE = declareAccountPage<OwnPasskeyModel>('own/passkey');
+
 async function showNewPasskey(
   deps: SecurityDependencies,
   ctx: Context,
@@ -187,8 +221,8 @@ async function showNewPasskey(
   if (!actor.isFresh) return back(ctx, SECTION);
   const { authSession, options } = await beginMethod(deps, actor, { type: 'passkey' });
   const model = { action: `${PATH}/passkey`, session: authSession, options: JSON.stringify(options) };
-  const page = { template: 'passkey', section: SECTION, model } as const;
-  await renderAccount(deps, ctx, actor, page, alert === undefined ? {} : { status: 400, alert });
+  const shown = { page: OWN_PASSKEY_PAGE, section: SECTION, model } as const;
+  await renderAccount(deps, ctx, actor, shown, alert === undefined ? {} : { status: 400, alert });
 }
 
 async function makePasskey(deps: SecurityDependencies, ctx: Context, actor: PageActor): Promise<void> {

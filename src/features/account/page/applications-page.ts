@@ -1,7 +1,7 @@
 // /account/applications: the applications that may act for the user, and the user's linked and connected accounts.
 import type { Context } from 'koa';
 import { mailOwners } from '../../../capabilities/delivery/link-notice.ts';
-import { timesOf } from '../../../capabilities/pages/times.ts';
+import { type FormattedTime, timesOf } from '../../../capabilities/pages/times.ts';
 import type { RefreshTokenDirectory } from '../../../engine/session/refresh-directory.ts';
 import { formFields } from '../../../http/body.ts';
 import { AuthError } from '../../../http/errors.ts';
@@ -16,7 +16,14 @@ import { accountEvents } from '../declaration.ts';
 import { ACCOUNT } from './callbacks.ts';
 import { allowsLinking } from './linking.ts';
 import { type NoticeDependencies, recordChange } from './notices.ts';
-import { type AccountPageDependencies, back, formRoute, pageRoute, renderAccount } from './page.ts';
+import {
+  type AccountPageDependencies,
+  back,
+  declareAccountPage,
+  formRoute,
+  pageRoute,
+  renderAccount,
+} from './page.ts';
 
 export interface ApplicationsDependencies
   extends AccountPageDependencies,
@@ -30,6 +37,24 @@ export interface ApplicationsDependencies
 
 const SECTION = '/applications';
 
+interface OwnApplicationsModel {
+  applications: {
+    id: string;
+    name: string;
+    /** Empty for none. */
+    scopes: string;
+    /** Whether it has a refresh token. */
+    staysLoggedIn: boolean;
+    used: FormattedTime | undefined;
+  }[];
+  identities: { id: string; name: string; address: string | undefined; isFirst: boolean }[];
+  connected: { id: string; name: string; scopes: string; since: FormattedTime }[];
+  /** Whether another account can be linked. */
+  mayLink: boolean;
+}
+
+export const OWN_APPLICATIONS_PAGE = declareAccountPage<OwnApplicationsModel>('own/applications');
+
 export const applicationsRoutes: RouteDeclarations<ApplicationsDependencies> = {
   [`GET ${ACCOUNT}${SECTION}`]: pageRoute(SECTION, async (deps, ctx, actor) => {
     const [applications, identities, connected] = await Promise.all([
@@ -38,7 +63,7 @@ export const applicationsRoutes: RouteDeclarations<ApplicationsDependencies> = {
       connectedOf(deps, ctx, actor.user.id),
     ]);
     const model = { applications, identities, connected, mayLink: allowsLinking(deps, actor) };
-    await renderAccount(deps, ctx, actor, { template: 'applications', section: SECTION, model });
+    await renderAccount(deps, ctx, actor, { page: OWN_APPLICATIONS_PAGE, section: SECTION, model });
   }),
   [`POST ${ACCOUNT}${SECTION}`]: formRoute(SECTION, { act: 'session' }, async (deps, ctx, actor) => {
     const { application } = formFields(ctx, 'application');

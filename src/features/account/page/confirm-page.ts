@@ -1,7 +1,9 @@
 // /account/confirm: confirms by an e-mailed code that the user is present, after a login by a provider that does
 // not say whether it asked its user for a proof. Otherwise anybody at an open browser could log in by the
 // provider's session.
+
 import type { Context } from 'koa';
+import { declarePage } from '../../../capabilities/pages/views.ts';
 import { formFields } from '../../../http/body.ts';
 import type { RouteDeclarations } from '../../../http/router.ts';
 import { ACCOUNT } from './callbacks.ts';
@@ -35,6 +37,23 @@ function sectionOf(ctx: Context) {
   return SECTIONS.find((one) => one === to) ?? '';
 }
 
+interface OwnConfirmModel {
+  action: string;
+  root: string;
+  csrf: string;
+  account: string;
+  /** The section that is asked for. */
+  to: string;
+  /** Where the user logged in. */
+  provider: string;
+  email: string | undefined;
+  /** Whether the code was sent. */
+  isSent: boolean;
+  alert?: string;
+}
+
+export const OWN_CONFIRM_PAGE = declarePage<OwnConfirmModel>('own/confirm');
+
 async function showConfirm(
   deps: Deps,
   ctx: Context,
@@ -56,7 +75,7 @@ async function showConfirm(
     ...(alert !== undefined && { alert }),
   };
   const status = alert !== undefined ? 400 : email === undefined ? 403 : 200;
-  await deps.views.page(ctx, 'own/confirm', model, { status });
+  await deps.views.page(ctx, OWN_CONFIRM_PAGE, model, { status });
 }
 
 async function confirm(deps: Deps, ctx: Context, actor: PageActor): Promise<void> {

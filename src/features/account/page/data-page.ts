@@ -1,5 +1,7 @@
 // /account/data: a copy of the user's data, and the deletion of the account.
+
 import type { Context } from 'koa';
+import { DONE_PAGE } from '../../../capabilities/pages/views.ts';
 import type { RefreshTokenDirectory } from '../../../engine/session/refresh-directory.ts';
 import type { SessionDirectory } from '../../../engine/session/session-directory.ts';
 import { formFields } from '../../../http/body.ts';
@@ -23,6 +25,7 @@ import {
   type AccountPageDependencies,
   allowsDeletion,
   back,
+  declareAccountPage,
   formRoute,
   pageRoute,
   renderAccount,
@@ -49,10 +52,12 @@ export const dataRoutes: RouteDeclarations<DataDependencies> = {
   [`POST ${ACCOUNT}${SECTION}/delete`]: formRoute(SECTION, { act: 'deletion' }, deleteAccount),
 };
 
+export const OWN_DATA_PAGE = declareAccountPage<{ confirm: string }>('own/data');
+
 function showData(deps: DataDependencies, ctx: Context, actor: PageActor, alert?: string): Promise<void> {
   const model = { confirm: identifierOf(actor) };
-  const page = { template: 'data', section: SECTION, model } as const;
-  return renderAccount(deps, ctx, actor, page, alert === undefined ? {} : { status: 400, alert });
+  const shown = { page: OWN_DATA_PAGE, section: SECTION, model } as const;
+  return renderAccount(deps, ctx, actor, shown, alert === undefined ? {} : { status: 400, alert });
 }
 
 /** Returns what a user has to type to confirm the deletion. */
@@ -72,7 +77,7 @@ async function deleteAccount(deps: DataDependencies, ctx: Context, actor: PageAc
   recordChange(deps, ctx, actor, { type: databaseEvents.sdu, description: 'deleted by its user' });
   await notifyUser(deps, ctx, actor.user, 'deleted');
   await endAccountSession(deps, ctx);
-  await deps.views.page(ctx, 'account/done', { done: 'own.deleted' });
+  await deps.views.page(ctx, DONE_PAGE, { done: 'own.deleted' });
 }
 
 // A copy of the data stored of a user, for that user. It has no secrets, and no metadata that the tenant keeps for

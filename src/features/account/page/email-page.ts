@@ -1,6 +1,8 @@
 // Forms of an e-mail change: the request at the profile page, and the pages of the mailed links.
+
 import type { Context } from 'koa';
 import type { Messages } from '../../../capabilities/delivery/messages.ts';
+import { DONE_PAGE, declarePage } from '../../../capabilities/pages/views.ts';
 import type { Challenges, VerifiedChallenge } from '../../../capabilities/protection/challenges.ts';
 import { admissionOf, isCredentialCurrent } from '../../../engine/admission/admission.ts';
 import type { Sessions } from '../../../engine/session/sessions.ts';
@@ -215,13 +217,26 @@ async function requestEmailChange(
   back(ctx, '', step === 'allow' ? 'emailSent' : 'emailNext');
 }
 
+interface OwnEmailModel {
+  action: string;
+  csrf: string;
+  ticket: string;
+  step: Step;
+  /** The new address. */
+  email: string;
+  /** The address before. */
+  from: string | undefined;
+}
+
+export const OWN_EMAIL_PAGE = declarePage<OwnEmailModel>('own/email');
+
 async function showLink(deps: EmailPageDependencies, ctx: Context): Promise<void> {
   requirePage(deps);
   const ticket = typeof ctx.query.ticket === 'string' ? ctx.query.ticket : '';
   const open = await openChange(deps, ticket);
   if (open === undefined) throw linkExpired();
   const { step, email, from } = open;
-  await deps.views.page(ctx, 'own/email', {
+  await deps.views.page(ctx, OWN_EMAIL_PAGE, {
     action: EMAIL_CHANGE,
     csrf: deps.csrf.token(ctx),
     ticket,
@@ -237,11 +252,11 @@ async function useLink(deps: EmailPageDependencies, ctx: Context): Promise<void>
   const { ticket } = formFields(ctx, 'ticket');
   const outcome = await useChange(deps, ticket, { languages: languagesOf(ctx), ip: ctx.ip });
   if (outcome === 'expired') throw linkExpired();
-  if (outcome === 'asked') return deps.views.page(ctx, 'account/done', { done: 'own.email.asked' });
+  if (outcome === 'asked') return deps.views.page(ctx, DONE_PAGE, { done: 'own.email.asked' });
   if (outcome === 'taken')
     throw new AuthError(409, 'invalid_request', 'Another account has this e-mail address.');
   const { changed: user, email } = outcome;
   deps.events.record({ type: accountEvents.sce, user_id: user.id, user_name: email, ip: ctx.ip });
   await notifyUser(deps, ctx, user, 'email');
-  await deps.views.page(ctx, 'account/done', { done: 'own.email.changed' });
+  await deps.views.page(ctx, DONE_PAGE, { done: 'own.email.changed' });
 }

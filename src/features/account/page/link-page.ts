@@ -1,6 +1,8 @@
 // /account/applications/link: shows the user's account beside another one that they proved, and links the two.
+
 import type { Context } from 'koa';
 import { reportLink } from '../../../capabilities/delivery/link-notice.ts';
+import { DONE_PAGE, declarePage } from '../../../capabilities/pages/views.ts';
 import { formFields } from '../../../http/body.ts';
 import { languagesOf } from '../../../http/languages.ts';
 import { PAGE, type RouteDeclarations } from '../../../http/router.ts';
@@ -53,13 +55,29 @@ export async function showSecond(
   await showPair(deps, ctx, ticket);
 }
 
+/** One of two accounts: its address, and the connection of its login. */
+interface LinkedAccount {
+  name: string;
+  way: string | undefined;
+}
+
+interface OwnLinkModel {
+  action: string;
+  root: string;
+  csrf: string;
+}
+
+export const OWN_LINK_PAGE = declarePage<
+  OwnLinkModel & ({ alert: string } | { ticket: string; stays: LinkedAccount; goes: LinkedAccount })
+>('own/link');
+
 /** Shows both accounts, or an error when there are none to link. */
 async function showPair(deps: LinkPageDependencies, ctx: Context, ticket: string): Promise<void> {
   const pair = await pairOf(deps, ctx, ticket);
   const names = pair && (await namesOf(deps, pair));
   await deps.views.page(
     ctx,
-    'own/link',
+    OWN_LINK_PAGE,
     {
       action: `${PATH}/confirm`,
       root: ACCOUNT,
@@ -102,5 +120,5 @@ async function confirm(deps: LinkPageDependencies, ctx: Context): Promise<void> 
     { clientId: stays.clientId, connection: goes.connection, ip: ctx.ip, languages: languagesOf(ctx) },
   );
   await endAccountSession(deps, ctx);
-  await deps.views.page(ctx, 'account/done', { done: 'own.linked' });
+  await deps.views.page(ctx, DONE_PAGE, { done: 'own.linked' });
 }

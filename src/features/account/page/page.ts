@@ -1,7 +1,12 @@
 // What all pages of the account page share: who is logged in, the layout, and the check of forms.
 import type { Context } from 'koa';
-import type { Views } from '../../../capabilities/pages/views.ts';
-import { shownClient } from '../../../capabilities/pages/views.ts';
+import {
+  declareFramedPage,
+  type FramedPage,
+  type ShownClient,
+  shownClient,
+  type Views,
+} from '../../../capabilities/pages/views.ts';
 import { formFields } from '../../../http/body.ts';
 import type { Csrf } from '../../../http/csrf.ts';
 import { AuthError } from '../../../http/errors.ts';
@@ -118,19 +123,39 @@ interface PageOptions {
   alert?: string | undefined;
 }
 
-/** @param template below views/pages/own. */
-export async function renderAccount(
+/** What the frame of the account page reads, and all its forms. */
+export interface AccountFrame {
+  csrf: string;
+  /** Ties the forms to the user and the login. */
+  account: string;
+  root: string;
+  section: Section;
+  /** Whether the user has authenticated recently. */
+  isFresh: boolean;
+  person: { name: string };
+  client: ShownClient;
+  allowsDeletion: boolean;
+  /** A message key. */
+  alert?: string;
+  /** The message key of what was done. */
+  said?: string;
+}
+
+/** Declares a page of the account page. @param template the path of its template below views/pages. */
+export const declareAccountPage = <Own>(template: string) => declareFramedPage<Own, AccountFrame>(template);
+
+export async function renderAccount<Own extends object>(
   { config, csrf, views }: Pick<AccountPageDependencies, 'config' | 'csrf' | 'views'>,
   ctx: Context,
   actor: PageActor,
-  { template, section, model }: { template: string; section: Section; model: object },
+  { page, section, model }: { page: FramedPage<Own, AccountFrame>; section: Section; model: NoInfer<Own> },
   { status = 200, alert }: PageOptions = {},
 ): Promise<void> {
   const { user, client, isFresh } = actor;
   const notice = NOTICES.find((one) => one === ctx.query.said);
   await views.page(
     ctx,
-    `own/${template}`,
+    page,
     {
       ...model,
       csrf: csrf.token(ctx),

@@ -11,7 +11,14 @@ import { accountEvents } from '../declaration.ts';
 import { ACCOUNT } from './callbacks.ts';
 import { editableOf } from './editable.ts';
 import { type NoticeDependencies, recordChange } from './notices.ts';
-import { type AccountPageDependencies, back, formRoute, pageRoute, renderAccount } from './page.ts';
+import {
+  type AccountPageDependencies,
+  back,
+  declareAccountPage,
+  formRoute,
+  pageRoute,
+  renderAccount,
+} from './page.ts';
 import { editsPhone } from './phone-change.ts';
 import type { PageActor } from './session.ts';
 
@@ -48,6 +55,24 @@ export const profileRoutes: RouteDeclarations<ProfileDependencies> = {
   [`POST ${ACCOUNT}`]: formRoute('', { act: 'profile' }, saveProfile),
 };
 
+interface OwnProfileModel {
+  values: Profile & { email?: string; phone?: string };
+  faults: Faults;
+  editsProfile: boolean;
+  editsEmail: boolean;
+  email: { address: string | undefined; isVerified: boolean | undefined };
+  phone: { number: string | undefined; isVerified: boolean };
+  editsPhone: boolean;
+  /** The number that a code was sent to. */
+  phoneAsked: string | undefined;
+  username: string | undefined;
+  /** Where the profile is edited, when not here. */
+  provider: string | undefined;
+  locales: { tag: string; name: string }[];
+}
+
+export const OWN_PROFILE_PAGE = declareAccountPage<OwnProfileModel>('own/profile');
+
 /** @param values what was typed, when the form is shown again. */
 export async function showProfile(
   deps: ProfileDependencies,
@@ -83,7 +108,7 @@ export async function showProfile(
     locales: enabledLocales(deps.config.settings().tenant).map((tag) => ({ tag, name: languageName(tag) })),
   };
   const status = alert === undefined ? 200 : 400;
-  await renderAccount(deps, ctx, actor, { template: 'profile', section: '', model }, { status, alert });
+  await renderAccount(deps, ctx, actor, { page: OWN_PROFILE_PAGE, section: '', model }, { status, alert });
 }
 
 /** Message keys by field. */

@@ -1,12 +1,21 @@
 // /account/sessions: the user's sessions.
-import { type FormatTime, timesOf } from '../../../capabilities/pages/times.ts';
+
+import { type FormatTime, type FormattedTime, timesOf } from '../../../capabilities/pages/times.ts';
 import type { SessionDirectory, SessionView } from '../../../engine/session/session-directory.ts';
 import { formFields } from '../../../http/body.ts';
 import type { RouteDeclarations } from '../../../http/router.ts';
+import { LOGOUT_SIGNED_OUT_PAGE } from '../../logout/feature.ts';
 import { accountEvents } from '../declaration.ts';
 import { ACCOUNT } from './callbacks.ts';
 import { type NoticeDependencies, recordChange } from './notices.ts';
-import { type AccountPageDependencies, back, formRoute, pageRoute, renderAccount } from './page.ts';
+import {
+  type AccountPageDependencies,
+  back,
+  declareAccountPage,
+  formRoute,
+  pageRoute,
+  renderAccount,
+} from './page.ts';
 import { endAccountSession, revokeLinksOf } from './session.ts';
 
 export interface SessionsPageDependencies extends AccountPageDependencies, NoticeDependencies {
@@ -17,6 +26,18 @@ export interface SessionsPageDependencies extends AccountPageDependencies, Notic
 
 const SECTION = '/sessions';
 
+interface ShownSession {
+  id: string;
+  isHere: boolean;
+  agent: { browser: string | undefined; system: string | undefined };
+  address: string | undefined;
+  used: FormattedTime | undefined;
+  /** The names of the applications that were logged in to. */
+  applications: string[];
+}
+
+export const OWN_SESSIONS_PAGE = declareAccountPage<{ sessions: ShownSession[] }>('own/sessions');
+
 export const sessionsRoutes: RouteDeclarations<SessionsPageDependencies> = {
   [`GET ${ACCOUNT}${SECTION}`]: pageRoute(SECTION, async (deps, ctx, actor) => {
     const sessions = await deps.sessionDirectory.of(actor.user.id);
@@ -25,7 +46,7 @@ export const sessionsRoutes: RouteDeclarations<SessionsPageDependencies> = {
       sessions.map((one) => sessionModel(deps, one, { sid: actor.login.id, time })),
     );
     const model = { sessions: models.sort((a, b) => Number(b.isHere) - Number(a.isHere)) };
-    await renderAccount(deps, ctx, actor, { template: 'sessions', section: SECTION, model });
+    await renderAccount(deps, ctx, actor, { page: OWN_SESSIONS_PAGE, section: SECTION, model });
   }),
   [`POST ${ACCOUNT}${SECTION}`]: formRoute(SECTION, { act: 'session' }, async (deps, ctx, actor) => {
     const { session } = formFields(ctx, 'session');
@@ -37,7 +58,7 @@ export const sessionsRoutes: RouteDeclarations<SessionsPageDependencies> = {
     recordChange(deps, ctx, actor, { type: accountEvents.account_changed, description: 'one session ended' });
     if (found.id !== actor.login.id) return back(ctx, SECTION, 'sessionEnded');
     await endAccountSession(deps, ctx);
-    await deps.views.page(ctx, 'logout/signed-out', {});
+    await deps.views.page(ctx, LOGOUT_SIGNED_OUT_PAGE, {});
   }),
   [`POST ${ACCOUNT}${SECTION}/others`]: formRoute(SECTION, { act: 'session' }, async (deps, ctx, actor) => {
     await deps.endOtherSessions(actor.user.id, actor.login.id);
@@ -54,7 +75,7 @@ async function sessionModel(
   { config }: SessionsPageDependencies,
   session: SessionView,
   { sid, time }: { sid: string; time: FormatTime },
-) {
+): Promise<ShownSession> {
   const { id, device, created_at, last_interacted_at, clients } = session;
   const names = await Promise.all(
     clients.map(async ({ client_id }) => (await config.client(client_id))?.name ?? client_id),

@@ -1,8 +1,10 @@
 // The routes of the page at which a new password is set, and helpers that the other account pages share.
+
 import type { Context } from 'koa';
 import type { Actions } from '../../../capabilities/actions/actions.ts';
 import { clientOf, connectionOf, identityOf, userOf } from '../../../capabilities/actions/facts.ts';
 import type { Progress } from '../../../capabilities/actions/progress.ts';
+import { DONE_PAGE, declarePage } from '../../../capabilities/pages/views.ts';
 import type { Challenges } from '../../../capabilities/protection/challenges.ts';
 import type { Caller, RateLimits } from '../../../capabilities/protection/rate-limit.ts';
 import type { Organizations } from '../../../engine/admission/admission.ts';
@@ -26,6 +28,7 @@ import type { Users } from '../../../users/users.ts';
 import type { ActionRedirects } from '../../flow/action-redirects.ts';
 import type { HostedDependencies } from '../../flow/request-page.ts';
 import { databaseEvents } from './declaration.ts';
+import type { ShownRule } from './pages.ts';
 import {
   type OpenReset,
   openReset,
@@ -316,7 +319,7 @@ async function handleReset(deps: AccountPagesDependencies, ctx: Context): Promis
     message: 'Your password has been changed.',
   });
   if (target !== undefined) return seeOther(ctx, target);
-  await deps.views.page(ctx, 'account/done', { done: 'reset.done' });
+  await deps.views.page(ctx, DONE_PAGE, { done: 'reset.done' });
 }
 
 /** Answers that the custom database did not change the password. The link is used up by then. */
@@ -356,6 +359,21 @@ const FAULTS: Partial<Record<ResetRefusal['reason'], string>> = {
   'used-password': 'reset.used',
 };
 
+interface AccountResetModel {
+  action: string;
+  csrf: string;
+  ticket: string;
+  /** Proves that the form was allowed, where an action decides that. */
+  proof: string;
+  email: string | undefined;
+  rules: ShownRule[];
+  /** Message keys by field. */
+  faults: { password?: string; repeat?: string };
+  alert?: string;
+}
+
+export const ACCOUNT_RESET_PAGE = declarePage<AccountResetModel>('account/reset');
+
 async function showReset(
   deps: AccountPagesDependencies,
   ctx: Context,
@@ -370,7 +388,7 @@ async function showReset(
   const target = await configuredTarget(deps, reset);
   await deps.views.page(
     ctx,
-    'account/reset',
+    ACCOUNT_RESET_PAGE,
     {
       action: PASSWORD_RESET.path,
       csrf: deps.csrf.token(ctx),

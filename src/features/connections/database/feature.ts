@@ -227,15 +227,4 @@ export const database = feature<DatabaseFeatureDependencies, PasswordGrantDepend
     ...usernamePasswordRoutes,
     ...unblockRoutes,
   },
-  pages: [
-    'account/done',
-    'account/unblock',
-    'login/login',
-    'login/password',
-    'login/signup',
-    'account/forgot',
-    'account/reset',
-    'account/sent',
-    'account/verify',
-  ],
 });

@@ -1,5 +1,7 @@
 // The hosted pages of a forgotten password, which mail a link to set a new one.
+
 import type { Context } from 'koa';
+import { declarePage } from '../../../capabilities/pages/views.ts';
 import { nameKey } from '../../../capabilities/protection/attempts.ts';
 import type { RateLimits } from '../../../capabilities/protection/rate-limit.ts';
 import { formFields } from '../../../http/body.ts';
@@ -12,6 +14,7 @@ import { waitsForLogin } from '../../flow/finish.ts';
 import {
   type HostedDependencies,
   openRequestPage,
+  type PageModel,
   pageModel,
   type RequestPage,
   renderPage,
@@ -35,13 +38,21 @@ export const forgotPages: RouteDeclarations<ForgotPagesDependencies> = {
   'POST /u/:uid/forgot-password': { ...PAGE, handle: handleForgot },
 };
 
+interface AccountForgotModel extends PageModel {
+  names: NameField;
+  email: string;
+  loginUrl: string;
+}
+
+export const ACCOUNT_FORGOT_PAGE = declarePage<AccountForgotModel>('account/forgot');
+
 async function showForgot(deps: ForgotPagesDependencies, ctx: Context): Promise<void> {
   const page = await openRequestPage(deps, ctx);
   const requestUrl = `/u/${page.waiting.uid}`;
   if (!waitsForLogin(page.waiting)) return ctx.redirect(requestUrl);
   const { names, connection } = await resetForm(deps, page);
   if (!offersReset(connection)) return ctx.redirect(requestUrl);
-  await renderPage(deps, ctx, page, 'account/forgot', {
+  await renderPage(deps, ctx, page, ACCOUNT_FORGOT_PAGE, {
     ...pageModel(page, 'forgot-password'),
     names,
     email: identifierOf(page) ?? page.waiting.params.login_hint ?? '',
@@ -60,6 +71,14 @@ async function resetForm(
   return { connection, names: nameField(hasAttributes ? namesOf(connection) : ['email']) };
 }
 
+interface AccountSentModel extends PageModel {
+  names: NameField;
+  email: string;
+  loginUrl: string;
+}
+
+export const ACCOUNT_SENT_PAGE = declarePage<AccountSentModel>('account/sent');
+
 async function handleForgot(deps: ForgotPagesDependencies, ctx: Context): Promise<void> {
   const page = await openRequestPage(deps, ctx);
   deps.csrf.verify(ctx);
@@ -71,7 +90,7 @@ async function handleForgot(deps: ForgotPagesDependencies, ctx: Context): Promis
   const isValidName =
     names.text === 'field.email' ? normalizeEmail(email) !== undefined : email.trim() !== '';
   if (!isValidName) {
-    return renderPage(deps, ctx, page, 'account/forgot', { ...model, alert: 'signup.email' }, 400);
+    return renderPage(deps, ctx, page, ACCOUNT_FORGOT_PAGE, { ...model, alert: 'signup.email' }, 400);
   }
   await deps.rateLimits.takeFrom(ctx, databaseLimits.changePassword, nameKey(email));
   const { organization } = params;
@@ -83,5 +102,5 @@ async function handleForgot(deps: ForgotPagesDependencies, ctx: Context): Promis
     languages: requestLanguages(ctx, page),
     caller: callerOf(deps, ctx),
   });
-  await renderPage(deps, ctx, page, 'account/sent', model);
+  await renderPage(deps, ctx, page, ACCOUNT_SENT_PAGE, model);
 }

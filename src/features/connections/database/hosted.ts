@@ -23,7 +23,15 @@ import type {
   PasswordFormDependencies,
   PasswordPagesDependencies,
 } from './form-dependencies.ts';
-import { isSignUpOpen, loginPage, type SignUpValues, signUpPage } from './pages.ts';
+import {
+  isSignUpOpen,
+  LOGIN_PAGE,
+  LOGIN_PASSWORD_PAGE,
+  LOGIN_SIGNUP_PAGE,
+  loginPage,
+  type SignUpValues,
+  signUpPage,
+} from './pages.ts';
 import { postSignUp } from './sign-up-page.ts';
 
 type PostHandler = (
@@ -78,7 +86,8 @@ export async function showPasswordForm(
   const { invitedEmail, params } = page.waiting;
   const hint = identifierOf(page) ?? params.login_hint ?? '';
   if (wantsSignUp(page, form) && isSignUpOpen(page, connection)) {
-    return render(deps, ctx, page, 'signup', signUpPage(page, connection, signUpValuesOf(hint)));
+    const model = signUpPage(page, connection, signUpValuesOf(hint));
+    return renderPage(deps, ctx, page, LOGIN_SIGNUP_PAGE, model);
   }
   await renderLogin(deps, ctx, page, connection, { username: identifierOf(page) ?? invitedEmail ?? hint });
 }
@@ -110,20 +119,9 @@ export async function renderLogin(
   const others = await (isIdentified ? localChoices : loginChoices)(deps.config, page);
   const choices = [...codeChoices(page, connection), ...others];
   const model = { ...loginPage(page, connection, choices, input), ...passkey };
-  if (!isIdentified) return render(deps, ctx, page, 'login', model, status);
+  if (!isIdentified) return renderPage(deps, ctx, page, LOGIN_PAGE, model, status);
   const identifierUrl = stepPath(page.waiting, 'identifier');
-  await render(deps, ctx, page, 'password', { ...model, identifierUrl }, status);
-}
-
-function render(
-  deps: HostedDependencies,
-  ctx: Context,
-  page: RequestPage,
-  form: 'login' | 'password' | 'signup',
-  model: object,
-  status = 200,
-): Promise<void> {
-  return renderPage(deps, ctx, page, `login/${form}`, model, status);
+  await renderPage(deps, ctx, page, LOGIN_PASSWORD_PAGE, { ...model, identifierUrl }, status);
 }
 
 async function postLogin(

@@ -1,5 +1,6 @@
 // Models of the password pages in views/pages/login.
 
+import { declarePage } from '../../../capabilities/pages/views.ts';
 import type { Connection } from '../../../records/collections.ts';
 import { strategyRecord } from '../../../records/connections.ts';
 import { attributesOf, usernameLength } from '../../../records/database-attributes.ts';
@@ -16,9 +17,11 @@ import { checkStrength, type RuleVerdict } from '../../../users/password-policy.
 import type { SignUpRefusal } from '../../../users/signup.ts';
 import { type PageModel, pageModel, type RequestPage, stepPath } from '../../flow/request-page.ts';
 import { type NameField, nameField, namesOf } from '../name-field.ts';
+import type { PasskeyOffer } from '../passkeys/enrollment.ts';
 import type { LoginChoice } from '../resolve.ts';
 
-interface LoginPage extends PageModel {
+/** What the login forms read. */
+interface LoginModel extends PageModel, Partial<PasskeyOffer> {
   names: NameField;
   values: { username: string };
   signupUrl?: string;
@@ -34,11 +37,14 @@ export interface SignUpValues {
   username: string;
 }
 
+/** A rule of passwords, and whether the password that was typed meets it. */
+export type ShownRule = Omit<RuleVerdict, 'verified'> & { verified?: boolean };
+
 interface AddressField {
   isOptional: boolean;
 }
 
-interface SignUpPage extends PageModel {
+export interface SignUpModel extends PageModel {
   values: SignUpValues;
   /** The addresses that the form asks for, and whether each may be left out. */
   email?: AddressField;
@@ -46,7 +52,7 @@ interface SignUpPage extends PageModel {
   username?: AddressField & { min: number; max: number };
   /** Whether users sign up without a password. */
   hasNoPassword: boolean;
-  rules: (Omit<RuleVerdict, 'verified'> & { verified?: boolean })[];
+  rules: ShownRule[];
   /** Whether the e-mail address is that of an invitation and cannot be changed. */
   isEmailFixed: boolean;
   /** Message keys by field. */
@@ -54,13 +60,23 @@ interface SignUpPage extends PageModel {
   loginUrl: string;
 }
 
+export const LOGIN_PAGE = declarePage<LoginModel>('login/login');
+
+interface LoginPasswordModel extends LoginModel {
+  /** Where the user types another address. */
+  identifierUrl: string;
+}
+
+export const LOGIN_PASSWORD_PAGE = declarePage<LoginPasswordModel>('login/password');
+export const LOGIN_SIGNUP_PAGE = declarePage<SignUpModel>('login/signup');
+
 /** Returns the model of the login form. @param input the name that was typed, and the message key of an error. */
 export function loginPage(
   page: RequestPage,
   connection: Connection,
   connections: LoginChoice[],
   input: { username: string; alert?: string },
-): LoginPage {
+): Omit<LoginModel, keyof PasskeyOffer> {
   const managesPasswords = strategyRecord(connection.strategy)?.isDatabase === true;
   const offersSignUp = isSignUpOpen(page, connection) && takesSignUps(connection);
   return {
@@ -93,7 +109,7 @@ export function signUpPage(
   connection: Connection,
   values: SignUpValues,
   refusal?: { refusal: SignUpRefusal; password: string },
-): SignUpPage {
+): SignUpModel {
   const options = databaseOptions(connection);
   const { rules } = checkStrength(options, refusal?.password ?? '');
   const attributes = attributesOf(options);
@@ -117,7 +133,7 @@ export function signUpPage(
   };
 }
 
-const ADDRESS_FAULTS: Record<AddressKind, SignUpPage['faults']> = {
+const ADDRESS_FAULTS: Record<AddressKind, SignUpModel['faults']> = {
   email: { email: 'signup.email' },
   phone_number: { phone: 'passwordless.sms.invalid' },
   username: { username: 'signup.username' },
@@ -125,9 +141,9 @@ const ADDRESS_FAULTS: Record<AddressKind, SignUpPage['faults']> = {
 
 function describeRefusal(refusal: SignUpRefusal | undefined): {
   alert?: string;
-  faults: SignUpPage['faults'];
+  faults: SignUpModel['faults'];
 } {
-  const withFaults = (faults: SignUpPage['faults']) => ({ alert: 'signup.failed', faults });
+  const withFaults = (faults: SignUpModel['faults']) => ({ alert: 'signup.failed', faults });
   switch (refusal?.reason) {
     case undefined:
       return { faults: {} };

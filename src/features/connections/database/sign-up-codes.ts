@@ -27,6 +27,7 @@ import {
   tooManyAlert,
 } from '../../flow/request-page.ts';
 import { passwordlessLimits } from '../passwordless/declaration.ts';
+import { PASSWORDLESS_CODE_PAGE } from '../passwordless/hosted.ts';
 import { strategyFor, verifiedMemberOf } from '../passwordless/session-code.ts';
 import { asPasswordless, RESEND_SECONDS } from '../passwordless/session-routes.ts';
 import { start } from '../passwordless/start.ts';
@@ -80,11 +81,11 @@ async function showCode(
     deps,
     ctx,
     page,
-    'passwordless/code',
+    PASSWORDLESS_CODE_PAGE,
     {
       ...pageModel(page, SIGN_UP_CODE_STEP),
       ...notice,
-      address: addresses[kind],
+      address: addresses[kind] ?? '',
       channel: strategy.name,
       digits,
       minutes: Math.ceil(ttlSeconds / 60),

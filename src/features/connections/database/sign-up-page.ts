@@ -10,7 +10,7 @@ import { type RequestPage, renderPage, requestLanguages, tooManyAlert } from '..
 import { loginBy } from '../strategy.ts';
 import { databaseLimits } from './declaration.ts';
 import type { FormConnection, PasswordPagesDependencies } from './form-dependencies.ts';
-import { isSignUpOpen, signUpPage } from './pages.ts';
+import { isSignUpOpen, LOGIN_SIGNUP_PAGE, type SignUpModel, signUpPage } from './pages.ts';
 import { beginSignUpCodes } from './sign-up-codes.ts';
 import { serverLoginCodeRefusal, signUpAsker } from './sign-up-hooks.ts';
 import { kindsToProve, unprovableRefusal } from './sign-up-proofs.ts';
@@ -102,8 +102,8 @@ function render(
   deps: PasswordPagesDependencies,
   ctx: Context,
   page: RequestPage,
-  model: object,
+  model: SignUpModel,
   status: number,
 ): Promise<void> {
-  return renderPage(deps, ctx, page, 'login/signup', model, status);
+  return renderPage(deps, ctx, page, LOGIN_SIGNUP_PAGE, model, status);
 }

@@ -3,7 +3,7 @@ import type { Context } from 'koa';
 import { deliveryEvents } from '../../../capabilities/delivery/declaration.ts';
 import type { Deliveries } from '../../../capabilities/delivery/deliveries.ts';
 import type { Messages } from '../../../capabilities/delivery/messages.ts';
-import type { Views } from '../../../capabilities/pages/views.ts';
+import { DONE_PAGE, declarePage, type Views } from '../../../capabilities/pages/views.ts';
 import type { Attempt, AttemptsDependencies, Lock } from '../../../capabilities/protection/attempt.ts';
 import type { Attempts } from '../../../capabilities/protection/attempts.ts';
 import type { Challenges } from '../../../capabilities/protection/challenges.ts';
@@ -158,11 +158,19 @@ export const unblockRoutes: RouteDeclarations<UnblockDependencies> = {
   'POST /u/unblock': { ...PAGE, handle: unblock },
 };
 
+interface AccountUnblockModel {
+  action: string;
+  csrf: string;
+  ticket: string | string[] | undefined;
+}
+
+export const ACCOUNT_UNBLOCK_PAGE = declarePage<AccountUnblockModel>('account/unblock');
+
 async function askToUnblock({ challenges, views, csrf }: UnblockDependencies, ctx: Context): Promise<void> {
   const { ticket } = ctx.query;
   const open = typeof ticket === 'string' ? await challenges.peekTicket(PURPOSE, ticket) : undefined;
   if (open === undefined) throw linkExpired();
-  await views.page(ctx, 'account/unblock', { action: PATH, csrf: csrf.token(ctx), ticket });
+  await views.page(ctx, ACCOUNT_UNBLOCK_PAGE, { action: PATH, csrf: csrf.token(ctx), ticket });
 }
 
 async function unblock(
@@ -177,5 +185,5 @@ async function unblock(
   if (verifiedChallenge === undefined || user === undefined) throw linkExpired();
   const caller = { ip: ctx.ip, ...nameBrowser(ctx, random) };
   await attempts.unlock(String(verifiedChallenge.data.connection), user, caller);
-  await views.page(ctx, 'account/done', { done: 'unblock.done' });
+  await views.page(ctx, DONE_PAGE, { done: 'unblock.done' });
 }

@@ -1,5 +1,7 @@
 // The routes of the page that the link in a verification mail opens.
+
 import type { Context } from 'koa';
+import { DONE_PAGE, declarePage } from '../../../capabilities/pages/views.ts';
 import { formFields } from '../../../http/body.ts';
 import { linkExpired } from '../../../http/errors.ts';
 import { PAGE, type RouteDeclarations } from '../../../http/router.ts';
@@ -14,6 +16,16 @@ export const verificationPages: RouteDeclarations<AccountPagesDependencies> = {
   [`POST ${EMAIL_VERIFICATION.path}` as const]: { ...PAGE, handle: handleVerification },
 };
 
+interface AccountVerifyModel {
+  action: string;
+  csrf: string;
+  ticket: string;
+  email: string | undefined;
+  isUnproved: boolean;
+}
+
+export const ACCOUNT_VERIFY_PAGE = declarePage<AccountVerifyModel>('account/verify');
+
 async function showVerification(deps: AccountPagesDependencies, ctx: Context): Promise<void> {
   const ticket = ticketOf(ctx.query.ticket);
   const verification = await openVerification(deps, ticket);
@@ -21,7 +33,7 @@ async function showVerification(deps: AccountPagesDependencies, ctx: Context): P
   const configuredTarget = await ticketTarget(deps.config, verification.verifiedChallenge);
   await deps.views.page(
     ctx,
-    'account/verify',
+    ACCOUNT_VERIFY_PAGE,
     {
       action: EMAIL_VERIFICATION.path,
       csrf: deps.csrf.token(ctx),
@@ -38,7 +50,7 @@ async function handleVerification(deps: AccountPagesDependencies, ctx: Context):
   const { ticket, decision } = formFields(ctx, 'ticket', 'decision');
   if (decision === 'discard') {
     if (!(await discardAccount(deps, ticket, ctx.ip))) throw linkExpired();
-    return deps.views.page(ctx, 'account/done', { done: 'verify.discarded' });
+    return deps.views.page(ctx, DONE_PAGE, { done: 'verify.discarded' });
   }
   const verifiedChallenge = (await openVerification(deps, ticket))?.verifiedChallenge;
   const user = await verifyEmail(deps, ticket, ctx.ip);
@@ -48,5 +60,5 @@ async function handleVerification(deps: AccountPagesDependencies, ctx: Context):
   const configuredTarget = verifiedChallenge && (await ticketTarget(deps.config, verifiedChallenge));
   const target = resultUrl(deps, 'verify_email', outcome, configuredTarget);
   if (target !== undefined) return seeOther(ctx, target);
-  await deps.views.page(ctx, 'account/done', { done: 'verify.done' });
+  await deps.views.page(ctx, DONE_PAGE, { done: 'verify.done' });
 }

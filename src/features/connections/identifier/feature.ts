@@ -122,7 +122,6 @@ export const identifier = feature<IdentifierDependencies>({
     'POST /u/:uid/identifier': { ...PAGE, handle: handleIdentifier },
     'GET|HEAD /.well-known/webfinger': webFinger,
   },
-  pages: ['login/identifier'],
 });
 
 async function handleIdentifier(deps: IdentifierDependencies, ctx: Context): Promise<void> {

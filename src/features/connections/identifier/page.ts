@@ -1,5 +1,7 @@
 // The page that asks for an identifier (an e-mail address, for example) before anything else.
+
 import type { Context } from 'koa';
+import { declarePage } from '../../../capabilities/pages/views.ts';
 import { databaseOptions } from '../../../records/database-options.ts';
 import {
   type HostedDependencies,
@@ -34,6 +36,15 @@ interface FailedAttempt {
   alert: string;
 }
 
+interface LoginIdentifierModel extends PageModel {
+  names: NameField;
+  identifier: string;
+  connections: LoginChoice[];
+  signupUrl?: string;
+}
+
+export const LOGIN_IDENTIFIER_PAGE = declarePage<LoginIdentifierModel>('login/identifier');
+
 /** @param attempt the failed attempt, if any; the status is then 400. */
 export async function showIdentifier(
   deps: HostedDependencies,
@@ -47,7 +58,7 @@ export async function showIdentifier(
     deps,
     ctx,
     page,
-    'login/identifier',
+    LOGIN_IDENTIFIER_PAGE,
     { ...model, ...(alert !== undefined && { alert }) },
     alert === undefined ? 200 : 400,
   );

@@ -1,6 +1,7 @@
 // Account linking during a login: a user who logs in with a new identity may link it to the account they have already.
 
 import type { Context } from 'koa';
+import { declarePage } from '../../../capabilities/pages/views.ts';
 import { requestExpired } from '../../../engine/authorize/waiting-requests.ts';
 import { feature } from '../../../engine/provider/feature.ts';
 import { formFields } from '../../../http/body.ts';
@@ -12,6 +13,7 @@ import { ACCOUNT_LINK_STEP, waitsForLogin } from '../../flow/finish.ts';
 import {
   type HostedDependencies,
   openRequestPage,
+  type PageModel,
   pageModel,
   type RequestPage,
   renderPage,
@@ -53,11 +55,18 @@ function isOffered({ waiting }: RequestPage): boolean {
   return waiting.link !== undefined && waitsForLogin(waiting);
 }
 
+interface LoginLinkModel extends PageModel {
+  email: string;
+  connection: string;
+}
+
+export const LOGIN_LINK_PAGE = declarePage<LoginLinkModel>('login/link');
+
 async function showOffer(deps: LinkingRouteDependencies, ctx: Context, page: RequestPage): Promise<void> {
   const { link } = page.waiting;
   if (link === undefined) throw requestExpired();
   const connection = await deps.config.connection(link.connection);
-  await renderPage(deps, ctx, page, 'login/link', {
+  await renderPage(deps, ctx, page, LOGIN_LINK_PAGE, {
     ...pageModel(page, ACCOUNT_LINK_STEP),
     email: link.email,
     connection: connection?.display_name ?? link.connection,
@@ -94,5 +103,4 @@ export const linking = feature<LinkingRouteDependencies>({
   name: 'linking',
   events: logEvents,
   routes: linkingRoutes,
-  pages: ['login/link'],
 });

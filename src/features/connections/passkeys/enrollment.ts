@@ -93,7 +93,7 @@ export interface OfferDependencies extends SessionDependencies {
   config: Pick<Config, 'settings'>;
 }
 
-interface PasskeyOffer {
+export interface PasskeyOffer {
   passkey: {
     action: string;
     /** The options of `navigator.credentials.get`, JSON. */

@@ -2,6 +2,7 @@
 
 import type { Context } from 'koa';
 import { sendMethodNotice } from '../../../capabilities/delivery/method-notice.ts';
+import { declarePage } from '../../../capabilities/pages/views.ts';
 import {
   creationOptions,
   type Registration,
@@ -17,6 +18,7 @@ import type { Login } from '../../../users/login.ts';
 import { OFFER_STEP, waitsForLogin } from '../../flow/finish.ts';
 import {
   openRequestPage,
+  type PageModel,
   pageModel,
   type RequestPage,
   renderPage,
@@ -87,6 +89,14 @@ async function registrationFor(
   return isLocal ? { ...registration, attachment: 'platform' } : registration;
 }
 
+interface LoginPasskeyModel extends PageModel {
+  options: string;
+  session: string;
+  isLocal: boolean;
+}
+
+export const LOGIN_PASSKEY_PAGE = declarePage<LoginPasskeyModel>('login/passkey');
+
 async function showOffer(
   deps: PasskeyPagesDependencies,
   ctx: Context,
@@ -112,7 +122,7 @@ async function showOffer(
     deps,
     ctx,
     page,
-    'login/passkey',
+    LOGIN_PASSKEY_PAGE,
     { ...pageModel(page, OFFER_STEP), ...model },
     alert === undefined ? 200 : 400,
   );
@@ -190,6 +200,5 @@ export const passkeys = feature<
   events: passkeyEvents,
   grants: [passkeyGrant],
   routes: { ...passkeyRoutes, ...passkeyPages, ...passkeyEnrollmentPages },
-  pages: ['login/passkey'],
   collections: ['passkeys'],
 });

@@ -2,7 +2,7 @@
 
 import { createHmac } from 'node:crypto';
 import type { Context } from 'koa';
-import type { Views } from '../../../capabilities/pages/views.ts';
+import { declarePage, type Views } from '../../../capabilities/pages/views.ts';
 import type { LoginTickets } from '../../../capabilities/protection/login-tickets.ts';
 import type { RateLimits } from '../../../capabilities/protection/rate-limit.ts';
 import type { AuthorizationEndpoint } from '../../../engine/authorize/authorize.ts';
@@ -87,6 +87,16 @@ async function readLink(deps: LinkDependencies, fields: Fields): Promise<Link> {
   return { client, connection, address: connection.strategy.normalize(typedAddress), secret, params };
 }
 
+interface PasswordlessContinueModel {
+  action: string;
+  csrf: string;
+  client: { name: string; logo: string | undefined };
+  fields: [string, string][];
+  address: string | undefined;
+}
+
+export const PASSWORDLESS_CONTINUE_PAGE = declarePage<PasswordlessContinueModel>('passwordless/continue');
+
 /** `GET /passwordless/verify_redirect`: follows an expected link; otherwise shows a page that asks for confirmation. */
 async function handleLink(deps: LinkDependencies, ctx: Context): Promise<void> {
   const link = await readLink(deps, ctx.query);
@@ -100,7 +110,7 @@ async function handleLink(deps: LinkDependencies, ctx: Context): Promise<void> {
   const { client_id: _, ...fields } = textsOf(ctx.query);
   await deps.views.page(
     ctx,
-    'passwordless/continue',
+    PASSWORDLESS_CONTINUE_PAGE,
     {
       action: LINK_PATH,
       csrf: deps.csrf.token(ctx),
@@ -341,5 +351,4 @@ export const passwordless = feature<PasswordlessFeatureDependencies, Passwordles
   events: passwordlessEvents,
   grants: [passwordlessGrant],
   routes: { ...passwordlessRoutes, ...passwordlessPages },
-  pages: ['passwordless/address', 'passwordless/code', 'passwordless/continue'],
 });

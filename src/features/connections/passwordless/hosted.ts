@@ -1,5 +1,7 @@
 // The routes of the passwordless pages: address, then code.
+
 import type { Context } from 'koa';
+import { declarePage } from '../../../capabilities/pages/views.ts';
 import type { Caller, RateLimits } from '../../../capabilities/protection/rate-limit.ts';
 import { addressKey } from '../../../capabilities/protection/rate-limit.ts';
 import { requestContextOf } from '../../../engine/login/login-event.ts';
@@ -18,6 +20,7 @@ import {
   acceptsConnection,
   type HostedDependencies,
   openRequestPage,
+  type PageModel,
   pageModel,
   type RequestPage,
   renderPage,
@@ -25,7 +28,7 @@ import {
   stepPath,
   tooManyAlert,
 } from '../../flow/request-page.ts';
-import { identifierOf, loginChoices, mayUsePassword, passwordChoice } from '../resolve.ts';
+import { identifierOf, type LoginChoice, loginChoices, mayUsePassword, passwordChoice } from '../resolve.ts';
 import type { ProofDependencies } from '../strategy.ts';
 import { type PasswordlessConnection, passwordlessConnection } from './connection.ts';
 import { passwordlessLimits } from './declaration.ts';
@@ -219,6 +222,14 @@ interface CodePage {
   kind?: CodeKind;
 }
 
+interface PasswordlessAddressModel extends PageModel {
+  address: string;
+  channel: string;
+  others: LoginChoice[];
+}
+
+export const PASSWORDLESS_ADDRESS_PAGE = declarePage<PasswordlessAddressModel>('passwordless/address');
+
 /** Answers with the page for the address. @param input the address as typed, and the message key of an error. */
 async function showAddress(
   deps: HostedDependencies,
@@ -236,7 +247,7 @@ async function showAddress(
     deps,
     ctx,
     page,
-    'passwordless/address',
+    PASSWORDLESS_ADDRESS_PAGE,
     {
       ...pageModel(page, stepOf(codePage)),
       channel: connection.strategy.name,
@@ -246,6 +257,20 @@ async function showAddress(
     status,
   );
 }
+
+interface PasswordlessCodeModel extends PageModel {
+  /** Where the code was sent to. */
+  address: string;
+  channel: string;
+  digits: number;
+  /** How long the code is valid. */
+  minutes: number;
+  resendUrl: string;
+  resendSeconds: number;
+  backUrl: string;
+}
+
+export const PASSWORDLESS_CODE_PAGE = declarePage<PasswordlessCodeModel>('passwordless/code');
 
 /** Answers with the page for the code. @param input the address, and an error (`alert`) or a notice (`said`). */
 async function showCode(
@@ -261,7 +286,7 @@ async function showCode(
     deps,
     ctx,
     page,
-    'passwordless/code',
+    PASSWORDLESS_CODE_PAGE,
     {
       ...pageModel(page, `${step}/code`),
       ...input,

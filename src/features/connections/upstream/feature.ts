@@ -428,5 +428,4 @@ export const upstream = feature<
   events: upstreamEvents,
   grants: [nativeGrant, connectedGrant],
   routes: upstreamRoutes,
-  pages: ['login/connections', 'login/elsewhere'],
 });

@@ -1,6 +1,8 @@
 // Sends the browser of a waiting authorization request to an upstream provider.
+
 import type { Context } from 'koa';
 import type { Logger } from 'pino';
+import { declarePage } from '../../../capabilities/pages/views.ts';
 import { engineEvents } from '../../../engine/base/declaration.ts';
 import { AuthError } from '../../../http/errors.ts';
 import type { Events } from '../../../tenant/events.ts';
@@ -12,6 +14,16 @@ export interface ProviderRedirectDependencies extends BeginDependencies, HostedD
   events: Events;
   log: Logger;
 }
+
+interface LoginElsewhereModel {
+  /** The provider's address, and what the form sends there. */
+  action: string;
+  fields: [string, string][];
+  client: { name: string };
+}
+
+/** The page whose form posts itself to a provider. */
+export const LOGIN_ELSEWHERE_PAGE = declarePage<LoginElsewhereModel>('login/elsewhere');
 
 /**
  * Sends the browser to a provider, by a redirect or a form that posts itself. If the request to the provider cannot be built,
@@ -48,7 +60,7 @@ export async function redirectToProvider(
   const { name } = page.client;
   await deps.views.page(
     ctx,
-    'login/elsewhere',
+    LOGIN_ELSEWHERE_PAGE,
     { action, fields: Object.entries(fields), client: { name } },
     { uiLocales: waiting.params.ui_locales, formsLeave: true, organization: page.organization },
   );

@@ -6,7 +6,7 @@ import { callApi } from '../api-calls.ts';
 import { withoutReturns } from '../forms.ts';
 import { stampOf } from '../json-text.ts';
 import type { ConsoleSession } from '../page.ts';
-import { type ActionTab, tabForm, tabPage } from './action.ts';
+import { type ActionTab, declareActionTab, tabForm, tabPage } from './action.ts';
 import {
   type ActionAnswer,
   type ActionsDependencies,
@@ -25,8 +25,27 @@ interface ModuleAnswer {
 const draftStamp = ({ code = '', dependencies = [], modules = [] }: ActionAnswer): string =>
   stampOf([code, dependencies, modules]);
 
-const CODE: ActionTab = {
+interface CodeModel {
+  code: string;
+  /** One a line. */
+  dependencies: string;
+  stamp: string;
+  secrets: { name: string }[];
+  modules: {
+    id: string;
+    name: string;
+    /** The numbers of its latest version and of the one that is used. */
+    latest: number | undefined;
+    used: number | undefined;
+    isUsed: boolean;
+  }[];
+}
+
+export const ACTIONS_CODE_PAGE = declareActionTab<CodeModel>('console/actions-code');
+
+const CODE: ActionTab<CodeModel> = {
   tab: 'code',
+  page: ACTIONS_CODE_PAGE,
   scopes: ['read:actions'],
   model: async (deps, ctx, session, { action, values = {} }) => {
     const references = action.modules ?? [];

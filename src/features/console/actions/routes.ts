@@ -2,16 +2,16 @@
 
 import { diffArrays } from 'diff';
 import type { Context } from 'koa';
-import { timesOf } from '../../../capabilities/pages/times.ts';
+import { type FormattedTime, timesOf } from '../../../capabilities/pages/times.ts';
 import { formFields } from '../../../http/body.ts';
 import { AuthError } from '../../../http/errors.ts';
 import type { RouteDeclarations } from '../../../http/router.ts';
 import { callApi } from '../api-calls.ts';
-import { type FormFault, faultModel, faultOf } from '../form-fault.ts';
+import { type FaultModel, type FormFault, faultModel, faultOf } from '../form-fault.ts';
 import { stampOf } from '../json-text.ts';
 import { type ConsoleSession, consoleForm, consolePage, redirectAfterForm } from '../page.ts';
-import { renderConsole } from '../render.ts';
-import { type ActionTab, isBound, tabForm, tabPage } from './action.ts';
+import { declareConsolePage, renderConsole } from '../render.ts';
+import { type ActionTab, declareActionTab, isBound, tabForm, tabPage } from './action.ts';
 import { codeRoutes } from './code.ts';
 import { runRoutes } from './runs.ts';
 import { SUPPORTED_TRIGGERS, templateOf } from './templates.ts';
@@ -59,6 +59,27 @@ const newActionRoutes: RouteDeclarations<ActionsDependencies> = {
   ),
 };
 
+interface ActionsNewModel extends FaultModel {
+  actionsPath: string;
+  triggers: {
+    id:
+      | 'credentials-exchange'
+      | 'custom-email-provider'
+      | 'custom-phone-provider'
+      | 'custom-token-exchange'
+      | 'password-reset-post-challenge'
+      | 'post-change-password'
+      | 'post-login'
+      | 'post-user-registration'
+      | 'pre-user-registration'
+      | 'send-phone-message';
+    template: string;
+  }[];
+  values: { name?: string; trigger: string };
+}
+
+export const ACTIONS_NEW_PAGE = declareConsolePage<ActionsNewModel>('console/actions-new');
+
 async function showForm(
   deps: ActionsDependencies,
   ctx: Context,
@@ -67,7 +88,7 @@ async function showForm(
   fault?: FormFault,
 ): Promise<void> {
   await renderConsole(deps, ctx, session, {
-    template: 'console/actions-new',
+    page: ACTIONS_NEW_PAGE,
     section: 'actions',
     title: 't:console.actions.new.title',
     model: {
@@ -104,6 +125,14 @@ async function create(deps: ActionsDependencies, ctx: Context, session: ConsoleS
   redirectAfterForm(ctx, actionPath(created.id), 'console.actions.said.made');
 }
 
+interface ActionsDeleteModel extends FaultModel {
+  actionsPath: string;
+  path: string;
+  action: { name: string; trigger: string; isBound: boolean };
+}
+
+export const ACTIONS_DELETE_PAGE = declareConsolePage<ActionsDeleteModel>('console/actions-delete');
+
 async function showRemoval(
   deps: ActionsDependencies,
   ctx: Context,
@@ -112,7 +141,7 @@ async function showRemoval(
 ): Promise<void> {
   const action = await actionOf(deps, ctx, session);
   await renderConsole(deps, ctx, session, {
-    template: 'console/actions-delete',
+    page: ACTIONS_DELETE_PAGE,
     section: 'actions',
     title: { text: action.name },
     model: {
@@ -158,6 +187,52 @@ const listRoutes: RouteDeclarations<ActionsDependencies> = {
   ),
 };
 
+interface ActionsListModel extends FaultModel {
+  actionsPath: string;
+  triggers: {
+    id: string;
+    bound: (
+      | { id: string; name: string; mayFail: boolean; isFirst: boolean; isLast: boolean }
+      | {
+          mayFail: boolean;
+          isFirst: boolean;
+          isLast: boolean;
+          id: string;
+          name: string;
+          url: string;
+          trigger: string;
+          isDeployed: boolean;
+          isChanged: boolean;
+          version: number | undefined;
+        }
+    )[];
+    free: {
+      id: string;
+      name: string;
+      url: string;
+      trigger: string;
+      isDeployed: boolean;
+      isChanged: boolean;
+      version: number | undefined;
+    }[];
+    stamp: string;
+  }[];
+  others: {
+    id: string;
+    name: string;
+    url: string;
+    trigger: string;
+    isDeployed: boolean;
+    isChanged: boolean;
+    version: number | undefined;
+  }[];
+  hasNone: boolean;
+  mayCreate: boolean;
+  mayOrder: boolean;
+}
+
+export const ACTIONS_LIST_PAGE = declareConsolePage<ActionsListModel>('console/actions-list');
+
 async function showList(
   deps: ActionsDependencies,
   ctx: Context,
@@ -169,7 +244,7 @@ async function showList(
     SUPPORTED_TRIGGERS.map((trigger) => triggerView(deps, ctx, session, trigger, actions)),
   );
   await renderConsole(deps, ctx, session, {
-    template: 'console/actions-list',
+    page: ACTIONS_LIST_PAGE,
     section: 'actions',
     title: 't:console.actions.title',
     model: {
@@ -244,7 +319,7 @@ async function changeOrder(deps: ActionsDependencies, ctx: Context, session: Con
   redirectAfterForm(ctx, `${ACTIONS}#${trigger}`, undefined);
 }
 
-// Changes which actions are bound to a trigger, and their order.
+// ReturnType<typeof changes> which actions are bound to a trigger, and their order.
 
 type Change = 'bind' | 'unbind' | 'up' | 'down' | 'stop' | 'continue';
 const CHANGES: readonly Change[] = ['bind', 'unbind', 'up', 'down', 'stop', 'continue'];
@@ -324,8 +399,13 @@ const changes = (before: VersionAnswer | undefined, after: VersionAnswer) => {
   return lines.every(({ kind }) => kind === 'same') ? [] : withContext(lines);
 };
 
-const DEPLOY: ActionTab = {
+export const ACTIONS_DEPLOY_PAGE = declareActionTab<{ diff: ReturnType<typeof changes> }>(
+  'console/actions-deploy',
+);
+
+const DEPLOY: ActionTab<{ diff: ReturnType<typeof changes> }> = {
   tab: 'deploy',
+  page: ACTIONS_DEPLOY_PAGE,
   scopes: ['read:actions'],
   model: async (_deps, _ctx, _here, { action }) => ({ diff: changes(deployedVersion(action), action) }),
 };
@@ -341,8 +421,29 @@ async function versionsOf(
   return (answer.body as { versions: (VersionAnswer & { id: string })[] }).versions;
 }
 
-const VERSIONS: ActionTab = {
+interface VersionsModel {
+  versions: {
+    id: string;
+    number: number | undefined;
+    at: FormattedTime | undefined;
+    isDeployed: boolean;
+    isChosen: boolean;
+  }[];
+  /** One of them, with its differences from the deployed one. */
+  chosen?: {
+    id: string;
+    number: number | undefined;
+    isDeployed: boolean;
+    code: string;
+    diff: ReturnType<typeof changes>;
+  };
+}
+
+export const ACTIONS_VERSIONS_PAGE = declareActionTab<VersionsModel>('console/actions-versions');
+
+const VERSIONS: ActionTab<VersionsModel> = {
   tab: 'versions',
+  page: ACTIONS_VERSIONS_PAGE,
   scopes: ['read:actions'],
   model: async (deps, ctx, session, { action }) => {
     const versions = await versionsOf(deps, ctx, session, action);
@@ -396,17 +497,6 @@ export const actionsRoutes: RouteDeclarations<ActionsDependencies> = {
   ...versionRoutes,
   ...runRoutes,
 };
-
-export const ACTIONS_PAGES = [
-  'console/actions-code',
-  'console/actions-delete',
-  'console/actions-deploy',
-  'console/actions-list',
-  'console/actions-new',
-  'console/actions-runs',
-  'console/actions-test',
-  'console/actions-versions',
-];
 
 // Compares two texts line by line.
 

@@ -1,13 +1,13 @@
 // Runs an action with an entered event, and lists its runs in logins.
 import type { Context } from 'koa';
-import { timesOf } from '../../../capabilities/pages/times.ts';
+import { type FormattedTime, timesOf } from '../../../capabilities/pages/times.ts';
 import { bodyTexts } from '../../../http/body.ts';
 import type { RouteDeclarations } from '../../../http/router.ts';
 import { callApi, callApiIfFound } from '../api-calls.ts';
 import { withoutReturns } from '../forms.ts';
 import { parseObject } from '../json-text.ts';
 import type { ConsoleSession } from '../page.ts';
-import { type ActionTab, tabForm, tabPage } from './action.ts';
+import { type ActionTab, declareActionTab, tabForm, tabPage } from './action.ts';
 import { exampleEvent } from './templates.ts';
 import { type ActionAnswer, type ActionsDependencies, isSupportedTrigger, triggerOf } from './view.ts';
 
@@ -19,8 +19,23 @@ interface TestAnswer {
   error?: { msg: string };
 }
 
-const TEST: ActionTab = {
+interface TestModel {
+  /** The event as JSON. */
+  event: string | undefined;
+  /** What a run did. */
+  tried?: {
+    commands: { method: string; args: string; isRefused: boolean }[];
+    logs: { level: string; text: string }[];
+    failure: string | undefined;
+    used?: { time: number; cpu: number; memory: number; requests: number };
+  };
+}
+
+export const ACTIONS_TEST_PAGE = declareActionTab<TestModel>('console/actions-test');
+
+const TEST: ActionTab<TestModel> = {
   tab: 'test',
+  page: ACTIONS_TEST_PAGE,
   scopes: ['read:actions', 'create:actions'],
   model: async (_deps, _ctx, _here, { action, values }) => {
     const trigger = triggerOf(action);
@@ -72,8 +87,25 @@ interface ExecutionAnswer {
 const SEARCHED_EVENTS = '100';
 const MAX_RUNS = 50;
 
-const RUNS: ActionTab = {
+interface RunsModel {
+  runs: {
+    execution: string;
+    trigger: string;
+    isSuspended: boolean;
+    at: FormattedTime;
+    /** Milliseconds. */
+    took: number | undefined;
+    failure: string | undefined;
+  }[];
+  /** The number of log events that were searched. */
+  looked: string;
+}
+
+export const ACTIONS_RUNS_PAGE = declareActionTab<RunsModel>('console/actions-runs');
+
+const RUNS: ActionTab<RunsModel> = {
   tab: 'runs',
+  page: ACTIONS_RUNS_PAGE,
   scopes: ['read:actions', 'read:logs'],
   model: async (deps, ctx, session, { action }) => {
     const executions = await executionsOf(deps, ctx, session);

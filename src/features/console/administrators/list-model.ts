@@ -1,17 +1,32 @@
 // Data of the page that lists the administrators.
 import type { Context } from 'koa';
-import { timesOf } from '../../../capabilities/pages/times.ts';
-import { isAdministratorId } from '../../../records/administrators.ts';
+import { type FormattedTime, timesOf } from '../../../capabilities/pages/times.ts';
+import { type AdministratorRole, isAdministratorId } from '../../../records/administrators.ts';
 import type { ConsolePageDependencies } from '../page.ts';
 import type { ConsoleSession } from '../session.ts';
 import { type LinkDependencies, openLinks } from './links.ts';
 import { readRegister } from './members.ts';
 
+export interface AdministratorsModel {
+  members: {
+    id: string;
+    name: string;
+    email: string;
+    role: AdministratorRole;
+    isSelf: boolean;
+    hasFactor: boolean;
+    added: FormattedTime;
+    lastLogin?: FormattedTime;
+  }[];
+  /** The links that were sent and not yet used; one without a role is for a new password. */
+  links: { id: string; email: string; role: AdministratorRole | undefined; expires: FormattedTime }[];
+}
+
 export async function administratorsModel(
   deps: ConsolePageDependencies & LinkDependencies,
   ctx: Context,
   session: ConsoleSession,
-): Promise<object> {
+): Promise<AdministratorsModel> {
   const register = await readRegister(deps);
   const time = timesOf(deps, ctx);
   const members = await Promise.all(

@@ -1,5 +1,7 @@
 // The pages where administrators set a password: with a link, or for themselves when logged in.
+
 import type { Context } from 'koa';
+import { declarePage } from '../../../capabilities/pages/views.ts';
 import { formFields } from '../../../http/body.ts';
 import type { Csrf } from '../../../http/csrf.ts';
 import { linkExpired } from '../../../http/errors.ts';
@@ -8,12 +10,13 @@ import { type AdministratorLink, CONSOLE_CLIENT } from '../../../records/adminis
 import type { Frozen } from '../../../records/record.ts';
 import { checkStrength } from '../../../users/password-policy.ts';
 import { passwordRefusal } from '../../../users/signup.ts';
+import type { ShownRule } from '../../connections/database/pages.ts';
 import { enrollable } from '../../factors/policy.ts';
 import { addressOutsideConsole, CONSOLE, loginFormOptions } from '../callbacks.ts';
 import { consoleLimits } from '../declaration.ts';
 import { DIRECTORY_OPTIONS } from '../directory.ts';
 import { consoleForm, consolePage, redirectAfterForm } from '../page.ts';
-import { renderConsole } from '../render.ts';
+import { declareConsolePage, renderConsole } from '../render.ts';
 import type { ConsoleSession } from '../session.ts';
 import { recordAdministrator } from './events.ts';
 import { acceptLink, endPasswordLinks, LINK_PATH, linkOf, setPasswordByLink } from './links.ts';
@@ -34,13 +37,28 @@ const ROUTE = { ...PAGE, limit: consoleLimits.console } as const;
 const PASSWORD = `${CONSOLE}/password`;
 const MAX_NAME_LENGTH = 200;
 
+/** What a form for a password reads. */
+interface PasswordForm {
+  faults: Faults;
+  rules: ShownRule[];
+}
+
+interface AdministratorsPasswordModel extends PasswordForm {
+  /** Where second factors are set up. */
+  factorsUrl?: string;
+}
+
+export const ADMINISTRATORS_PASSWORD_PAGE = declareConsolePage<AdministratorsPasswordModel>(
+  'console/administrators-password',
+);
+
 /** The routes. Opening a link only shows the form; sending the form uses the link up. */
 export const passwordRoutes: RouteDeclarations<PasswordDependencies> = {
   [`GET ${LINK_PATH}` as const]: { ...ROUTE, handle: (deps, ctx) => openLink(deps, ctx) },
   [`POST ${LINK_PATH}` as const]: { ...ROUTE, handle: useLink },
   [`GET ${PASSWORD}` as const]: consolePage('password', { scopes: [] }, (deps, ctx, session) =>
     renderConsole(deps, ctx, session, {
-      template: 'console/administrators-password',
+      page: ADMINISTRATORS_PASSWORD_PAGE,
       title: 't:console.password.title',
       model: { ...formOf(), ...factorsOf(deps, session) },
     }),
@@ -54,9 +72,10 @@ export const passwordRoutes: RouteDeclarations<PasswordDependencies> = {
       const faults = await faultsOf(deps, { email, name, userId }, password, repeat);
       if (faults !== undefined) {
         return renderConsole(deps, ctx, session, {
-          template: 'console/administrators-password',
+          page: ADMINISTRATORS_PASSWORD_PAGE,
           title: 't:console.password.title',
           alert: 't:reset.failed',
+          alertFaults: faults,
           status: 400,
           model: { ...formOf(faults, password), ...factorsOf(deps, session) },
         });
@@ -74,16 +93,24 @@ export const passwordRoutes: RouteDeclarations<PasswordDependencies> = {
   ),
 };
 
-interface Faults {
-  password?: string;
-  repeat?: string;
-  name?: string;
-}
+type Faults = Partial<Record<'password' | 'repeat' | 'name', string>>;
 
 async function openLink(deps: Deps, ctx: Context): Promise<void> {
   const { ticket } = ctx.query;
   await showLink(deps, ctx, typeof ticket === 'string' ? ticket : '');
 }
+
+interface AdministratorsLinkModel extends PasswordForm {
+  action: string;
+  csrf: string;
+  ticket: string;
+  email: string;
+  role: 'editor' | 'owner' | 'support' | 'viewer' | undefined;
+  name: string;
+  alert?: string;
+}
+
+export const ADMINISTRATORS_LINK_PAGE = declarePage<AdministratorsLinkModel>('console/administrators-link');
 
 async function showLink(
   deps: Deps,
@@ -95,7 +122,7 @@ async function showLink(
   if (link === undefined) throw linkExpired();
   await deps.views.page(
     ctx,
-    'console/administrators-link',
+    ADMINISTRATORS_LINK_PAGE,
     {
       ...formOf(faults, refusedPassword),
       action: LINK_PATH,
@@ -183,7 +210,7 @@ async function faultsOf(
 }
 
 /** @param refusedPassword the refused password, against which the rules are marked. */
-function formOf(faults: Faults = {}, refusedPassword?: string): object {
+function formOf(faults: Faults = {}, refusedPassword?: string): PasswordForm {
   const { rules } = checkStrength(DIRECTORY_OPTIONS, refusedPassword ?? '');
   return {
     faults,

@@ -15,11 +15,11 @@ import {
   consolePage,
   redirectAfterForm,
 } from '../page.ts';
-import { type DisplayText, renderConsole } from '../render.ts';
+import { type DisplayText, declareConsolePage, renderConsole } from '../render.ts';
 import { ADMINISTRATORS_SCOPE, roleRefusal } from '../roles.ts';
 import { recordAdministrator } from './events.ts';
 import { createLink, LINK_SECONDS, type LinkDependencies, withdrawLink } from './links.ts';
-import { administratorsModel } from './list-model.ts';
+import { type AdministratorsModel, administratorsModel } from './list-model.ts';
 import { changeRole, isEmailTaken, type MemberFault, memberOf, removeMember } from './members.ts';
 
 export interface AdministratorsDependencies extends ConsolePageDependencies, LinkDependencies {
@@ -57,6 +57,18 @@ interface PageExtras {
   values?: { email: string; role: string };
 }
 
+interface AdministratorsListModel extends AdministratorsModel {
+  /** A link that is shown this once. */
+  link?: { url: string; email: string; isInvitation: boolean };
+  roles: readonly AdministratorRole[];
+  isMailed: boolean;
+  values: { email: string; role: string };
+}
+
+export const ADMINISTRATORS_LIST_PAGE = declareConsolePage<AdministratorsListModel>(
+  'console/administrators-list',
+);
+
 async function show(
   deps: Deps,
   ctx: Context,
@@ -65,7 +77,7 @@ async function show(
 ): Promise<void> {
   const { alert, ...rest } = extras;
   await renderConsole(deps, ctx, session, {
-    template: 'console/administrators-list',
+    page: ADMINISTRATORS_LIST_PAGE,
     section: SECTION,
     title: 't:console.nav.administrators',
     status: alert === undefined ? 200 : 400,

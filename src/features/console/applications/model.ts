@@ -1,8 +1,10 @@
 // Data and layout that the pages of an application share.
+
 import type { Context } from 'koa';
+import type { FramedPage } from '../../../capabilities/pages/views.ts';
 import { type ApiCallDependencies, callApi } from '../api-calls.ts';
 import type { ConsolePageDependencies, ConsoleSession } from '../page.ts';
-import { renderConsole } from '../render.ts';
+import { type ConsoleFrame, declareConsolePage, renderConsole } from '../render.ts';
 import { hasUsers, kindOf } from './kinds.ts';
 import type { Kind } from './snippets.ts';
 
@@ -59,24 +61,37 @@ export function applicationOf(record: Record<string, unknown>): Application {
 export const addressOf = ({ client_id }: Pick<Application, 'client_id'>, tab: Tab = ''): string =>
   `${APPLICATIONS}/${encodeURIComponent(client_id)}${tab === '' ? '' : `/${tab}`}`;
 
-interface ApplicationPage {
+/** What the head of an application's page reads. */
+export interface ApplicationFrame {
+  application: Application & { address: string };
+  /** Where its settings are. */
+  settings: string;
+  tabs: { href: string; text: string; isCurrent: boolean }[];
+}
+
+/** Declares a page of an application. @param template the path of its template below views/pages. */
+export const declareApplicationPage = <Own>(template: string) =>
+  declareConsolePage<Own & ApplicationFrame>(template);
+
+interface ApplicationPage<Own> {
   tab: Tab;
-  model: object;
+  page: FramedPage<Own & ApplicationFrame, ConsoleFrame>;
+  model: Own;
   status?: number;
 }
 
-export async function renderApplication(
+export async function renderApplication<Own extends object>(
   deps: ApplicationsDependencies,
   ctx: Context,
   session: ConsoleSession,
   application: Application,
-  { tab, model, status = 200 }: ApplicationPage,
+  { tab, page, model, status = 200 }: ApplicationPage<Own>,
 ): Promise<void> {
   const tabs = TABS.filter((one) => one !== 'connections' || hasUsers(application.kind)).filter(
     (one) => one !== 'try' || (session.can('update:clients') && session.can('read:client_keys')),
   );
   await renderConsole(deps, ctx, session, {
-    template: `console/applications-${tab === '' ? 'quickstart' : tab}`,
+    page,
     section: 'applications',
     title: 't:console.nav.applications',
     model: {

@@ -9,7 +9,7 @@ import { type FormFault, faultIn } from '../form-fault.ts';
 import { refusalOf, refusalOptions } from '../forms.ts';
 import { type ConsoleSession, consoleForm, consolePage, redirectAfterForm } from '../page.ts';
 import { pageNumber, queryText } from '../query.ts';
-import { type FaultyField, renderConsole } from '../render.ts';
+import { declareConsolePage, type FaultyField, renderConsole } from '../render.ts';
 import { findPage, PER_PAGE } from '../resources/find.ts';
 import { hasUsers, KINDS, newApplication } from './kinds.ts';
 import { listAll } from './list-all.ts';
@@ -20,15 +20,40 @@ import {
   addressOf,
   applicationAt,
   applicationOf,
+  declareApplicationPage,
   renderApplication,
 } from './model.ts';
-import { snippetsOf } from './snippets.ts';
+import type { Snippet } from './snippet.ts';
+import { type Kind, snippetsOf } from './snippets.ts';
 import { TRY_CALLBACK } from './try-logins.ts';
 import { showTry, showTryResult, startTry, type TryDependencies } from './try-page.ts';
 
 // The pages of applications: the list, and the quickstart, connections and APIs of one.
 
 const LIST = 'GET /clients';
+
+interface ApplicationsListModel {
+  text: string;
+  mayCreate: boolean;
+  applications: {
+    client_id: string;
+    name: string;
+    kind: Kind;
+    callbacks: readonly string[];
+    allowed_logout_urls: readonly string[];
+    grant_types: readonly string[];
+    token_endpoint_auth_method: string | undefined;
+    is_first_party: boolean;
+    href: string;
+  }[];
+  first: number;
+  last: number;
+  total: number | undefined;
+  previous: string | undefined;
+  next: string | undefined;
+}
+
+export const APPLICATIONS_LIST_PAGE = declareConsolePage<ApplicationsListModel>('console/applications-list');
 
 async function showApplications(
   deps: ApplicationsDependencies,
@@ -54,7 +79,7 @@ async function showApplications(
   const address = (number: number) =>
     `${APPLICATIONS}?${new URLSearchParams({ ...(text && { text }), page: String(number) })}`;
   await renderConsole(deps, ctx, session, {
-    template: 'console/applications-list',
+    page: APPLICATIONS_LIST_PAGE,
     section: 'applications',
     title: 't:console.nav.applications',
     model: {
@@ -71,6 +96,18 @@ async function showApplications(
     },
   });
 }
+
+interface ApplicationsQuickstartModel {
+  domain: string;
+  issuer: string;
+  hasCallback: boolean;
+  hasSecret: boolean;
+  snippets: Snippet[];
+}
+
+export const APPLICATIONS_QUICKSTART_PAGE = declareApplicationPage<ApplicationsQuickstartModel>(
+  'console/applications-quickstart',
+);
 
 /** Shows programs that log users in to an application, filled in with its values. */
 async function showQuickstart(
@@ -90,6 +127,7 @@ async function showQuickstart(
   const domain = new URL(issuer).host;
   await renderApplication(deps, ctx, session, application, {
     tab: '',
+    page: APPLICATIONS_QUICKSTART_PAGE,
     model: {
       domain,
       issuer,
@@ -107,6 +145,15 @@ async function showQuickstart(
   });
 }
 
+interface ApplicationsConnectionsModel {
+  maySwitch: boolean;
+  connections: { id: string; name: string; strategy: string; isOn: boolean }[];
+}
+
+export const APPLICATIONS_CONNECTIONS_PAGE = declareApplicationPage<ApplicationsConnectionsModel>(
+  'console/applications-connections',
+);
+
 async function showConnections(
   deps: ApplicationsDependencies,
   ctx: Context,
@@ -116,12 +163,13 @@ async function showConnections(
   const connections = await listAll(deps, ctx, session, 'GET /connections');
   await renderApplication(deps, ctx, session, application, {
     tab: 'connections',
+    page: APPLICATIONS_CONNECTIONS_PAGE,
     model: {
       maySwitch: session.can('update:connections'),
       connections: connections.map(({ id, name, display_name, strategy, enabled_clients }) => ({
-        id,
-        name: display_name ?? name,
-        strategy,
+        id: String(id),
+        name: String(display_name ?? name),
+        strategy: String(strategy),
         isOn: Array.isArray(enabled_clients) && enabled_clients.includes(application.client_id),
       })),
     },
@@ -140,6 +188,24 @@ async function switchConnection(
   redirectAfterForm(ctx, addressOf(application, 'connections'), 'console.said.saved');
 }
 
+interface ApplicationsApisModel {
+  maySwitch: boolean;
+  hasGrantType: boolean;
+  apis: {
+    identifier: string;
+    name: string;
+    /** The number of its scopes, and of those that were given. */
+    all: number;
+    given: number;
+    isOn: boolean;
+    /** Where the grant is changed. */
+    grant: string | undefined;
+  }[];
+}
+
+export const APPLICATIONS_APIS_PAGE =
+  declareApplicationPage<ApplicationsApisModel>('console/applications-apis');
+
 /**
  * Shows the APIs of the tenant, each with a switch: whether the application may get tokens for it by client
  * credentials.
@@ -156,6 +222,7 @@ async function showApis(
   ]);
   await renderApplication(deps, ctx, session, application, {
     tab: 'apis',
+    page: APPLICATIONS_APIS_PAGE,
     model: {
       maySwitch: session.can('create:client_grants') && session.can('delete:client_grants'),
       hasGrantType: application.grant_types.includes('client_credentials'),
@@ -164,8 +231,8 @@ async function showApis(
         const all = Array.isArray(scopes) ? scopes.length : 0;
         const grantedCount = Array.isArray(grant?.scope) ? grant.scope.length : 0;
         return {
-          identifier,
-          name: name ?? identifier,
+          identifier: String(identifier),
+          name: String(name ?? identifier),
           all,
           given: grantedCount,
           isOn: grant !== undefined,
@@ -216,6 +283,14 @@ interface EnteredApplication {
   callback: string;
 }
 
+interface ApplicationsNewModel {
+  kinds: readonly Kind[];
+  values: EnteredApplication;
+  faults: { name?: FormFault; callback?: FormFault };
+}
+
+export const APPLICATIONS_NEW_PAGE = declareConsolePage<ApplicationsNewModel>('console/applications-new');
+
 /** @param fault what was wrong with the entered values. */
 async function showKinds(
   deps: ApplicationsDependencies,
@@ -231,7 +306,7 @@ async function showKinds(
   };
   const faulty = nameFault ? NAME : callbackFault && CALLBACK;
   await renderConsole(deps, ctx, session, {
-    template: 'console/applications-new',
+    page: APPLICATIONS_NEW_PAGE,
     section: 'applications',
     title: 't:console.applications.new',
     model: {
@@ -310,12 +385,3 @@ export const applicationsRoutes: RouteDeclarations<TryDependencies> = {
   [`POST ${APPLICATIONS}/:id/try` as const]: form(TRY_SCOPES, startTry, { isDangerous: false }),
   [`GET ${TRY_CALLBACK}/:id` as const]: page(TRY_SCOPES, showTryResult),
 };
-
-export const APPLICATIONS_PAGES = [
-  'console/applications-list',
-  'console/applications-new',
-  'console/applications-quickstart',
-  'console/applications-connections',
-  'console/applications-apis',
-  'console/applications-try',
-] as const;

@@ -15,6 +15,7 @@ import {
   type Application,
   type ApplicationsDependencies,
   applicationAt,
+  declareApplicationPage,
   renderApplication,
 } from './model.ts';
 import type { TryLogins } from './try-logins.ts';
@@ -48,6 +49,17 @@ interface TryPage {
   goUrl?: string;
 }
 
+interface ApplicationsTryModel {
+  /** How it can be tried, if it can. */
+  by: 'login' | 'machine' | undefined;
+  apis: { identifier: string; name: string }[];
+  connections: string[];
+  tried: TryResult | undefined;
+  goUrl: string | undefined;
+}
+
+export const APPLICATIONS_TRY_PAGE = declareApplicationPage<ApplicationsTryModel>('console/applications-try');
+
 async function showPage(
   deps: TryDependencies,
   ctx: Context,
@@ -63,9 +75,13 @@ async function showPage(
   ]);
   await renderApplication(deps, ctx, session, application, {
     tab: 'try',
+    page: APPLICATIONS_TRY_PAGE,
     model: {
       by: tryMethodOf(client).method,
-      apis: apis.map(({ identifier, name }) => ({ identifier, name: name ?? identifier })),
+      apis: apis.map(({ identifier, name }) => ({
+        identifier: String(identifier),
+        name: String(name ?? identifier),
+      })),
       connections: connections.map(({ name }) => name),
       tried: result,
       goUrl,

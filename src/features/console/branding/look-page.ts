@@ -1,17 +1,36 @@
 // The look of the hosted pages: a form, with a preview of the pages beside it.
+
 import type { Context } from 'koa';
+import { ERROR_PAGE, type PageWithModel, pageWith } from '../../../capabilities/pages/views.ts';
 import { bodyTexts, textsOf } from '../../../http/body.ts';
 import { AuthError } from '../../../http/errors.ts';
 import { databaseOptionsSchema } from '../../../records/connections.ts';
 import { checkStrength } from '../../../users/password-policy.ts';
+import { ACCOUNT_RESET_PAGE } from '../../connections/database/account-pages.ts';
+import { ACCOUNT_FORGOT_PAGE } from '../../connections/database/forgot-pages.ts';
+import { LOGIN_PAGE, LOGIN_PASSWORD_PAGE, LOGIN_SIGNUP_PAGE } from '../../connections/database/pages.ts';
+import { LOGIN_IDENTIFIER_PAGE } from '../../connections/identifier/page.ts';
 import { nameField } from '../../connections/name-field.ts';
+import { PASSWORDLESS_CODE_PAGE } from '../../connections/passwordless/hosted.ts';
+import { MFA_CODE_PAGE } from '../../factors/factor.ts';
+import { MFA_ENROLL_OTP_PAGE } from '../../factors/otp/otp.ts';
+import { LOGIN_CONSENT_PAGE } from '../../flow/pages.ts';
+import { LOGOUT_SIGNED_OUT_PAGE } from '../../logout/feature.ts';
 import { callApi, callApiIfFound } from '../api-calls.ts';
 import type { FormFault } from '../form-fault.ts';
 import { fieldsBelow, refusalOf, refusalOptions } from '../forms.ts';
 import { redirectAfterForm } from '../page.ts';
-import { renderConsole } from '../render.ts';
+import { declareConsolePage, renderConsole } from '../render.ts';
 import type { ConsoleSession } from '../session.ts';
-import { brandFields, enteredBrand, enteredTheme, faultyLook, themeGroups } from './look.ts';
+import {
+  brandFields,
+  enteredBrand,
+  enteredTheme,
+  faultyLook,
+  type ShownField,
+  type ThemeGroup,
+  themeGroups,
+} from './look.ts';
 import { type BrandingDependencies, languageOf, languagesOf, PATH } from './shared.ts';
 
 type Section = Readonly<Record<string, unknown>>;
@@ -132,7 +151,7 @@ async function preview(
   const sample = (Object.hasOwn(SAMPLES, page) ? SAMPLES[page] : undefined) ?? SAMPLES.login;
   if (sample === undefined) throw new AuthError(404, 'not_found', 'Not Found');
   const { tenant } = deps.config.settings();
-  await deps.views.preview(ctx, sample.template, sample.model, {
+  await deps.views.preview(ctx, sample, {
     settings: { tenant, branding: { colors: {}, ...brand } },
     look: { ...deps.config.look(), theme: Object.keys(theme).length === 0 ? undefined : theme },
     locale: languageOf(deps, language),
@@ -145,6 +164,22 @@ interface FormState {
   entered?: { brand: Section; theme: Section };
   refused?: { part: 'brand' | 'theme'; fault: FormFault };
 }
+
+interface BrandingLookModel {
+  tab: string;
+  path: '/console/branding';
+  brand: ShownField[];
+  theme: ThemeGroup[];
+  hasTheme: boolean;
+  mayChange: boolean;
+  mayDelete: boolean;
+  pages: string[];
+  languages: { tag: string; name: string; isEnabled: boolean }[];
+  shown: { page: string; language: string; scheme: string; width: string };
+  frameUrl: string;
+}
+
+export const BRANDING_LOOK_PAGE = declareConsolePage<BrandingLookModel>('console/branding-look');
 
 async function showForm(
   deps: BrandingDependencies,
@@ -168,7 +203,7 @@ async function showForm(
   };
   const query = new URLSearchParams({ page, language, scheme, _csrf: session.token });
   await renderConsole(deps, ctx, session, {
-    template: 'console/branding-look',
+    page: BRANDING_LOOK_PAGE,
     title: 't:console.nav.branding',
     ...refusalOptions(refused?.fault, faultyLook(brand, theme)),
     model: {
@@ -189,12 +224,6 @@ async function showForm(
 
 // Sample pages for previews, with models of a user who logs in to an application.
 
-interface Sample {
-  /** Path of the template below views/pages. */
-  template: string;
-  model: object;
-}
-
 const client = { name: 'Harbour Books' };
 const email = 'ada.lovelace@example.com';
 const form = { client, action: '#', csrf: '' };
@@ -208,85 +237,75 @@ const rules = checkStrength(databaseOptionsSchema.parse({}), '').rules.map(
 );
 
 /** The samples by name, in the order in which users see the pages. */
-const SAMPLES: Readonly<Record<string, Sample>> = {
-  login: {
-    template: 'login/login',
-    model: {
-      ...form,
-      names: nameField(['email']),
-      values: { username: '' },
-      signupUrl: '#',
-      forgotPasswordUrl: '#',
-      connections: [
-        { text: 'login.with', name: 'Google', url: '#', mark: 'marks/google.svg' },
-        { text: 'login.emailCode', url: '#', icon: 'email' },
-      ],
-    },
-  },
-  identifier: {
-    template: 'login/identifier',
-    model: { ...form, names: nameField(['email']), identifier: '', signupUrl: '#' },
-  },
-  password: {
-    template: 'login/password',
-    model: {
-      ...form,
-      names: nameField(['email']),
-      values: { username: email },
-      identifierUrl: '#',
-      forgotPasswordUrl: '#',
-      alert: 'login.wrong',
-    },
-  },
-  signup: {
-    template: 'login/signup',
-    model: {
-      ...form,
-      email: {},
-      values: { email: '', phone: '', username: '' },
-      rules,
-      faults: {},
-      loginUrl: '#',
-    },
-  },
-  code: {
-    template: 'passwordless/code',
-    model: {
-      ...form,
-      channel: 'email',
-      address: email,
-      digits: 6,
-      minutes: 3,
-      resendUrl: '#',
-      resendSeconds: 0,
-    },
-  },
-  mfa: { template: 'mfa/code', model: { ...form, channel: 'otp', remember: true, othersUrl: '#' } },
-  enroll: {
-    template: 'mfa/enroll-otp',
-    model: { ...form, qr: QR, secret: 'HJ6XM2DNHJ6XM2DNHJ6XM2DNHJ6XM2DN', othersUrl: '#' },
-  },
-  consent: {
-    template: 'login/consent',
-    model: {
-      ...form,
-      user: email,
-      scopes: [{ key: 'scope.openid' }, { key: 'scope.profile' }, { key: 'scope.email' }],
-    },
-  },
-  forgot: {
-    template: 'account/forgot',
-    model: { ...form, names: nameField(['email']), email: '', loginUrl: '#' },
-  },
-  reset: { template: 'account/reset', model: { ...form, email, ticket: '', rules, faults: {} } },
-  logout: { template: 'logout/signed-out', model: {} },
-  error: {
-    template: 'error',
-    model: {
-      kind: 'expired',
-      error: 'invalid_request',
-      description: 'This login has expired.',
-      requestId: 'req-1',
-    },
-  },
+const SAMPLES: Readonly<Record<string, PageWithModel>> = {
+  login: pageWith(LOGIN_PAGE, {
+    ...form,
+    names: nameField(['email']),
+    values: { username: '' },
+    signupUrl: '#',
+    forgotPasswordUrl: '#',
+    connections: [
+      { text: 'login.with', name: 'Google', url: '#', mark: 'marks/google.svg' },
+      { text: 'login.emailCode', url: '#', icon: 'email' },
+    ],
+  }),
+  identifier: pageWith(LOGIN_IDENTIFIER_PAGE, {
+    ...form,
+    names: nameField(['email']),
+    identifier: '',
+    connections: [],
+    signupUrl: '#',
+  }),
+  password: pageWith(LOGIN_PASSWORD_PAGE, {
+    ...form,
+    names: nameField(['email']),
+    values: { username: email },
+    identifierUrl: '#',
+    forgotPasswordUrl: '#',
+    connections: [],
+    alert: 'login.wrong',
+  }),
+  signup: pageWith(LOGIN_SIGNUP_PAGE, {
+    ...form,
+    email: { isOptional: false },
+    values: { email: '', phone: '', username: '' },
+    isEmailFixed: false,
+    hasNoPassword: false,
+    rules,
+    faults: {},
+    loginUrl: '#',
+  }),
+  code: pageWith(PASSWORDLESS_CODE_PAGE, {
+    ...form,
+    channel: 'email',
+    address: email,
+    digits: 6,
+    minutes: 3,
+    resendUrl: '#',
+    resendSeconds: 0,
+    backUrl: '#',
+  }),
+  mfa: pageWith(MFA_CODE_PAGE, { ...form, channel: 'otp', address: '', remember: true, othersUrl: '#' }),
+  enroll: pageWith(MFA_ENROLL_OTP_PAGE, {
+    ...form,
+    qr: QR,
+    secret: 'HJ6XM2DNHJ6XM2DNHJ6XM2DNHJ6XM2DN',
+    othersUrl: '#',
+  }),
+  consent: pageWith(LOGIN_CONSENT_PAGE, {
+    ...form,
+    user: email,
+    details: [],
+    scopes: [{ key: 'scope.openid' }, { key: 'scope.profile' }, { key: 'scope.email' }],
+  }),
+  forgot: pageWith(ACCOUNT_FORGOT_PAGE, { ...form, names: nameField(['email']), email: '', loginUrl: '#' }),
+  reset: pageWith(ACCOUNT_RESET_PAGE, { ...form, email, ticket: '', proof: '', rules, faults: {} }),
+  logout: pageWith(LOGOUT_SIGNED_OUT_PAGE, {}),
+  error: pageWith(ERROR_PAGE, {
+    kind: 'expired',
+    error: 'invalid_request',
+    description: 'This login has expired.',
+    requestId: 'req-1',
+    home: undefined,
+  }),
 };

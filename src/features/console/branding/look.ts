@@ -88,12 +88,12 @@ const THEME: readonly { group: string; fields: readonly LookField[] }[] = [
 
 const THEME_FIELDS = THEME.flatMap(({ fields }) => fields);
 
-interface ShownField extends LookField {
+export interface ShownField extends LookField {
   value: string;
   fault?: FormFault;
 }
 
-interface ThemeGroup {
+export interface ThemeGroup {
   group: string;
   fields: ShownField[];
   isFaulty: boolean;

@@ -1,5 +1,6 @@
 // The pages of e-mails and SMS: editing a template with a preview, sending it to oneself, and restoring the default.
 import type { Context } from 'koa';
+import type { MessageKind } from '../../../capabilities/delivery/messages.ts';
 import type { Draft } from '../../../capabilities/delivery/templates.ts';
 import { bodyTexts } from '../../../http/body.ts';
 import { AuthError } from '../../../http/errors.ts';
@@ -10,7 +11,7 @@ import { consoleLimits } from '../declaration.ts';
 import type { FormFault } from '../form-fault.ts';
 import { refusalOf, refusalOptions, withoutReturns } from '../forms.ts';
 import { redirectAfterForm } from '../page.ts';
-import { type DisplayText, renderConsole } from '../render.ts';
+import { type DisplayText, declareConsolePage, renderConsole } from '../render.ts';
 import { roleRefusal } from '../roles.ts';
 import type { ConsoleSession } from '../session.ts';
 import {
@@ -24,6 +25,21 @@ import {
 } from './message.ts';
 import { type BrandingDependencies, languageOf, languagesOf, PATH } from './shared.ts';
 
+interface BrandingMessagesModel {
+  tab: string;
+  path: '/console/branding';
+  messages: {
+    name: string;
+    kind: MessageKind;
+    connection: string | undefined;
+    path: string;
+    isOwn: boolean;
+    isOff: boolean;
+  }[];
+}
+
+export const BRANDING_MESSAGES_PAGE = declareConsolePage<BrandingMessagesModel>('console/branding-messages');
+
 export async function showMessages(
   deps: BrandingDependencies,
   ctx: Context,
@@ -35,7 +51,7 @@ export async function showMessages(
     [...names, ...connectionIds].map((name) => messageAt(deps, ctx, session, name)),
   );
   await renderConsole(deps, ctx, session, {
-    template: 'console/branding-messages',
+    page: BRANDING_MESSAGES_PAGE,
     title: 't:console.branding.tab.messages',
     model: { tab: 'messages', path: PATH, messages: all.map(shownMessage) },
   });
@@ -237,6 +253,32 @@ function labelOf(name: FieldName, isSms: boolean): DisplayText {
   return `t:console.branding.message.${name}`;
 }
 
+interface BrandingMessageModel {
+  tab: string;
+  path: '/console/branding';
+  message: {
+    name: string;
+    kind: MessageKind;
+    connection: string | undefined;
+    path: string;
+    isOwn: boolean;
+    isOff: boolean;
+  };
+  isSms: boolean;
+  written: TemplateTexts;
+  faults: Partial<Record<'body' | 'from' | 'number' | 'subject', FormFault>>;
+  subject: string | undefined;
+  from: string | undefined;
+  language: string;
+  languages: { tag: string; name: string; isEnabled: boolean }[];
+  mayChange: boolean;
+  sent: string | undefined;
+  number: string | undefined;
+  frameUrl: string;
+}
+
+export const BRANDING_MESSAGE_PAGE = declareConsolePage<BrandingMessageModel>('console/branding-message');
+
 async function showEditor(
   deps: BrandingDependencies,
   ctx: Context,
@@ -252,7 +294,7 @@ async function showEditor(
   const shownFault = fault ?? (isRefused && first !== undefined ? faults[first] : undefined);
   const query = new URLSearchParams({ language, _csrf: session.token });
   await renderConsole(deps, ctx, session, {
-    template: 'console/branding-message',
+    page: BRANDING_MESSAGE_PAGE,
     title: 't:console.branding.tab.messages',
     ...(alert === undefined
       ? refusalOptions(shownFault, first && { id: first, label: labelOf(first, isSms) })

@@ -7,7 +7,7 @@ import { callApi, callApiIfFound } from '../api-calls.ts';
 import type { FormFault } from '../form-fault.ts';
 import { refusalOf, refusalOptions, withoutReturns } from '../forms.ts';
 import { consoleForm, consolePage, LONG_TEXTS, redirectAfterForm } from '../page.ts';
-import { type FaultyField, renderConsole } from '../render.ts';
+import { declareConsolePage, type FaultyField, renderConsole } from '../render.ts';
 import type { ConsoleSession } from '../session.ts';
 import { removeTheme, saveLook, showDraft, showLook, showPreview } from './look-page.ts';
 import { previewEntered, previewMessage, showMessage, showMessages, submitMessage } from './message-pages.ts';
@@ -60,6 +60,18 @@ async function saveTemplate(
   }
 }
 
+interface BrandingTemplateModel {
+  fault: FormFault | undefined;
+  tab: string;
+  path: '/console/branding';
+  source: string;
+  isKept: boolean;
+  mayChange: boolean;
+  mayDelete: boolean;
+}
+
+export const BRANDING_TEMPLATE_PAGE = declareConsolePage<BrandingTemplateModel>('console/branding-template');
+
 async function showForm(
   deps: BrandingDependencies,
   ctx: Context,
@@ -68,7 +80,7 @@ async function showForm(
 ): Promise<void> {
   const stored = await storedTemplate(deps, ctx, session);
   await renderConsole(deps, ctx, session, {
-    template: 'console/branding-template',
+    page: BRANDING_TEMPLATE_PAGE,
     title: 't:console.branding.tab.template',
     ...refusalOptions(fault, SOURCE),
     model: {
@@ -125,13 +137,3 @@ export const brandingRoutes: RouteDeclarations<D> = {
   [`GET ${PATH}/texts/:prompt/:language` as const]: page(['read:prompts'], showTexts),
   [`POST ${PATH}/texts/:prompt/:language` as const]: form(['update:prompts'], saveTexts),
 };
-
-/** The templates of these pages, below views/pages. */
-export const BRANDING_PAGES: readonly string[] = [
-  'look',
-  'template',
-  'messages',
-  'message',
-  'prompts',
-  'texts',
-].map((name) => `console/branding-${name}`);

@@ -7,9 +7,19 @@ import { callApi } from '../api-calls.ts';
 import { type FormFault, faultIn } from '../form-fault.ts';
 import { fieldsBelow, refusalOf, refusalOptions, withoutReturns } from '../forms.ts';
 import { redirectAfterForm } from '../page.ts';
-import { renderConsole } from '../render.ts';
+import { declareConsolePage, renderConsole } from '../render.ts';
 import type { ConsoleSession } from '../session.ts';
 import { type BrandingDependencies, languageOf, languagesOf, PATH } from './shared.ts';
+
+interface BrandingPromptsModel {
+  tab: string;
+  path: '/console/branding';
+  prompts: { name: string; path: string; own: number; of: number }[];
+  language: string;
+  languages: { tag: string; name: string; isEnabled: boolean }[];
+}
+
+export const BRANDING_PROMPTS_PAGE = declareConsolePage<BrandingPromptsModel>('console/branding-prompts');
 
 export async function showPrompts(
   deps: BrandingDependencies,
@@ -29,7 +39,7 @@ export async function showPrompts(
     }),
   );
   await renderConsole(deps, ctx, session, {
-    template: 'console/branding-prompts',
+    page: BRANDING_PROMPTS_PAGE,
     title: 't:console.branding.tab.texts',
     model: { tab: 'texts', path: PATH, prompts, language, languages: languagesOf(deps) },
   });
@@ -101,6 +111,30 @@ function textAt(stored: StoredTexts, { screen, key }: Pick<TextPlace, 'screen' |
   return typeof text === 'string' ? text : '';
 }
 
+interface BrandingTextsModel {
+  tab: string;
+  path: '/console/branding';
+  prompt: string;
+  language: string;
+  direction: 'ltr' | 'rtl';
+  action: string;
+  languages: { tag: string; name: string; isEnabled: boolean; path: string }[];
+  mayChange: boolean;
+  screens: {
+    name: string;
+    texts: {
+      id: string;
+      key: string;
+      field: string;
+      usual: string;
+      value: string;
+      fault: FormFault | undefined;
+    }[];
+  }[];
+}
+
+export const BRANDING_TEXTS_PAGE = declareConsolePage<BrandingTextsModel>('console/branding-texts');
+
 async function showForm(
   deps: BrandingDependencies,
   ctx: Context,
@@ -128,7 +162,7 @@ async function showForm(
   }));
   const faulty = screens.flatMap(({ texts }) => texts).find((one) => one.fault !== undefined);
   await renderConsole(deps, ctx, session, {
-    template: 'console/branding-texts',
+    page: BRANDING_TEXTS_PAGE,
     title: 't:console.branding.tab.texts',
     ...refusalOptions(fault, faulty && { id: faulty.id, label: { text: faulty.key } }),
     model: {

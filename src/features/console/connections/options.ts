@@ -38,6 +38,8 @@ interface RefusedForm {
 }
 
 /** Returns the fields of a form with the values of the options, or with the entered values of a refused form. */
+export type FilledFields = ReturnType<typeof filledFields>;
+
 export function filledFields(
   strategy: string,
   options: Options,
@@ -125,14 +127,14 @@ function textOf({ kind, usual }: OptionField, value: unknown): string {
 
 // The options of a strategy as form fields, derived from its schema.
 
-type OptionKind = 'text' | 'long' | 'secret' | 'number' | 'switch' | 'choice' | 'list' | 'json';
+export type OptionKind = 'text' | 'long' | 'secret' | 'number' | 'switch' | 'choice' | 'list' | 'json';
 
 interface OptionField {
   name: string;
   kind: OptionKind;
   choices?: readonly string[];
   /** The default value. */
-  usual?: unknown;
+  usual?: string | number | boolean;
 }
 
 type Schema = z.core.$ZodType;
@@ -212,7 +214,7 @@ function fieldOf(name: string, schema: Schema): OptionField {
     name,
     kind,
     ...(kind === 'choice' && choices !== undefined && { choices }),
-    ...(usual !== undefined && typeof usual !== 'object' && { usual }),
+    ...((typeof usual === 'string' || typeof usual === 'number' || typeof usual === 'boolean') && { usual }),
   };
 }
 

@@ -7,20 +7,22 @@ import type { RouteDeclarations } from '../../../http/router.ts';
 import { CONSOLE_CLIENT } from '../../../records/administrators.ts';
 import { sha256 } from '../../../runtime/secrets.ts';
 import type { UpstreamRedirect } from '../../connections/redirect.ts';
+import { LOGIN_ELSEWHERE_PAGE } from '../../connections/upstream/redirect-to-provider.ts';
 import { callApi } from '../api-calls.ts';
 import { type FormFault, faultIn } from '../form-fault.ts';
 import { refusalOf, refusalOptions } from '../forms.ts';
 import { consoleForm, consolePage, LONG_TEXTS, redirectAfterForm } from '../page.ts';
 import { pageNumber, queryText } from '../query.ts';
-import { type FaultyField, renderConsole } from '../render.ts';
+import { declareConsolePage, type FaultyField, renderConsole } from '../render.ts';
 import type { ConsoleSession } from '../session.ts';
-import { isKnown, kindOf, kindsByGroup, missingOptionsOf, titleOf } from './kinds.ts';
-import { faultyOption, filledFields, withEntered } from './options.ts';
+import { isKnown, type Kind, kindOf, kindsByGroup, missingOptionsOf, titleOf } from './kinds.ts';
+import { type FilledFields, faultyOption, filledFields, withEntered } from './options.ts';
 import { showScript, submitScript } from './script-page.ts';
 import { usedOf } from './scripts.ts';
 import { remove, saveSettings, showRemoval, showSettings } from './settings.ts';
 import {
   CHANGE,
+  type ConnectionFrame,
   type ConnectionsDependencies,
   connectionAt,
   DISPLAY_NAME,
@@ -111,8 +113,20 @@ async function showRedirect(
     return showPage(deps, ctx, session, shown, { steps, isRight: false, goUrl: redirect.url });
   const { action, fields } = redirect;
   const model = { action, fields: Object.entries(fields), client: { name: session.administrator.name } };
-  await deps.views.page(ctx, 'login/elsewhere', model, { formsLeave: true });
+  await deps.views.page(ctx, LOGIN_ELSEWHERE_PAGE, model, { formsLeave: true });
 }
+
+type ShownStep = ReturnType<typeof shownStep>;
+
+interface ConnectionsTryModel extends ConnectionFrame {
+  by: 'form' | 'none' | 'redirect';
+  action: string;
+  steps: readonly ShownStep[] | undefined;
+  isRight: boolean | undefined;
+  goUrl: string | undefined;
+}
+
+export const CONNECTIONS_TRY_PAGE = declareConsolePage<ConnectionsTryModel>('console/connections-try');
 
 async function showPage(
   deps: ConnectionsDependencies,
@@ -123,7 +137,7 @@ async function showPage(
 ): Promise<void> {
   const head = headOf(session, connection, 'try');
   await renderConsole(deps, ctx, session, {
-    template: 'console/connections-try',
+    page: CONNECTIONS_TRY_PAGE,
     title: { text: head.connection.title },
     model: {
       ...head,
@@ -146,13 +160,19 @@ function shownStep(step: Step) {
 
 const NAME: FaultyField = { id: 'name', label: 't:console.connections.name' };
 
+interface ConnectionsKindsModel {
+  groups: { group: string; kinds: Kind[] }[];
+}
+
+export const CONNECTIONS_KINDS_PAGE = declareConsolePage<ConnectionsKindsModel>('console/connections-kinds');
+
 async function showKinds(
   deps: ConnectionsDependencies,
   ctx: Context,
   session: ConsoleSession,
 ): Promise<void> {
   await renderConsole(deps, ctx, session, {
-    template: 'console/connections-kinds',
+    page: CONNECTIONS_KINDS_PAGE,
     title: 't:console.connections.new',
     model: { groups: kindsByGroup() },
   });
@@ -193,6 +213,16 @@ interface Form {
   fault?: FormFault;
 }
 
+interface ConnectionsNewModel {
+  kind: Kind;
+  action: string;
+  values: { name: string; display_name: string };
+  faults: { name?: FormFault; display_name?: FormFault };
+  fields: FilledFields;
+}
+
+export const CONNECTIONS_NEW_PAGE = declareConsolePage<ConnectionsNewModel>('console/connections-new');
+
 async function showForm(
   deps: ConnectionsDependencies,
   ctx: Context,
@@ -207,7 +237,7 @@ async function showForm(
   const displayNameFault = faultIn(fault, 'display_name');
   const faultyName = nameFault ? NAME : displayNameFault && DISPLAY_NAME;
   await renderConsole(deps, ctx, session, {
-    template: 'console/connections-new',
+    page: CONNECTIONS_NEW_PAGE,
     title: 't:console.connections.new',
     ...refusalOptions(fault, faultyName ?? faultyOption(fields, has)),
     model: {
@@ -239,6 +269,17 @@ interface Application {
 
 const PER_PAGE = 50;
 
+interface ConnectionsApplicationsModel extends ConnectionFrame {
+  number: number;
+  applications: { client_id: string; name: string; isEnabled: boolean }[];
+  previousUrl: string | undefined;
+  nextUrl: string | undefined;
+}
+
+export const CONNECTIONS_APPLICATIONS_PAGE = declareConsolePage<ConnectionsApplicationsModel>(
+  'console/connections-applications',
+);
+
 async function showApplications(
   deps: ConnectionsDependencies,
   ctx: Context,
@@ -258,7 +299,7 @@ async function showApplications(
   const head = headOf(session, connection, 'applications');
   const pageUrl = (number: number) => `${head.connection.path}/applications?page=${number}`;
   await renderConsole(deps, ctx, session, {
-    template: 'console/connections-applications',
+    page: CONNECTIONS_APPLICATIONS_PAGE,
     title: { text: head.connection.title },
     model: {
       ...head,
@@ -301,6 +342,26 @@ async function saveApplications(
 
 const PAGE_SIZE = '500';
 
+interface ConnectionsListModel {
+  groups: {
+    kind: Kind;
+    connections: {
+      path: string;
+      name: string;
+      title: string;
+      lacking: string[];
+      applications: number;
+      isUsed: boolean;
+    }[];
+  }[];
+  isEmpty: boolean;
+  q: string;
+  nextUrl: string | undefined;
+  mayCreate: boolean;
+}
+
+export const CONNECTIONS_LIST_PAGE = declareConsolePage<ConnectionsListModel>('console/connections-list');
+
 /** Shows a page of connections. `?q=` filters them by a part of a name, `?from=` continues after a page. */
 async function showConnections(
   deps: ConnectionsDependencies,
@@ -316,7 +377,7 @@ async function showConnections(
     `${name} ${display_name}`.toLowerCase().includes(search),
   );
   await renderConsole(deps, ctx, session, {
-    template: 'console/connections-list',
+    page: CONNECTIONS_LIST_PAGE,
     title: 't:console.connections.title',
     model: {
       groups: byStrategy(found),
@@ -394,15 +455,3 @@ export const connectionsRoutes: RouteDeclarations<D> = {
   [`GET ${PATH}/:id/delete` as const]: consolePage<D>(SECTION, { scopes: REMOVE }, showRemoval),
   [`POST ${PATH}/:id/delete` as const]: consoleForm<D>(SECTION, dangerous(REMOVE), remove),
 };
-
-/** The templates of these pages, below views/pages. */
-export const CONNECTIONS_PAGES: readonly string[] = [
-  'applications',
-  'delete',
-  'kinds',
-  'list',
-  'new',
-  'script',
-  'settings',
-  'try',
-].map((name) => `console/connections-${name}`);

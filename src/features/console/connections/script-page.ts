@@ -8,10 +8,11 @@ import type { FormFault } from '../form-fault.ts';
 import { fieldsBelow, refusalOf, refusalOptions, withoutReturns } from '../forms.ts';
 import { syntaxFault } from '../json-text.ts';
 import { redirectAfterForm } from '../page.ts';
-import { type FaultyField, renderConsole } from '../render.ts';
+import { declareConsolePage, type FaultyField, renderConsole } from '../render.ts';
 import type { ConsoleSession } from '../session.ts';
 import { type ScriptKind, scriptKinds, sourceOf, type TestRun, testRun, withSource } from './scripts.ts';
 import {
+  type ConnectionFrame,
   type ConnectionsDependencies,
   connectionAt,
   headOf,
@@ -84,6 +85,21 @@ async function runScript(
   await showEditor(deps, ctx, session, { ...editor, run });
 }
 
+interface ConnectionsScriptModel extends ConnectionFrame {
+  fault: FormFault | undefined;
+  scripts: { name: string; path: string; isCurrent: boolean; isSet: boolean }[];
+  script: string;
+  action: string;
+  changes: boolean;
+  source: string;
+  parameters: { name: string; value: string; fault: FormFault | undefined }[];
+  run: TestRun | undefined;
+}
+
+export const CONNECTIONS_SCRIPT_PAGE = declareConsolePage<ConnectionsScriptModel>(
+  'console/connections-script',
+);
+
 async function showEditor(
   deps: ConnectionsDependencies,
   ctx: Context,
@@ -98,7 +114,7 @@ async function showEditor(
     isSet: sourceOf(connection.options, one) !== '',
   }));
   await renderConsole(deps, ctx, session, {
-    template: 'console/connections-script',
+    page: CONNECTIONS_SCRIPT_PAGE,
     title: { text: head.connection.title },
     ...refusalOptions(fault ?? Object.values(faults)[0], faultyOf(kind, faults)),
     model: {

@@ -92,7 +92,7 @@ export function withSource(options: Options, { name, within }: ScriptKind, sourc
 }
 
 /** How much of a resource a run has used. */
-interface ResourceUsage {
+export interface ResourceUsage {
   /** The end of a message key. */
   what: 'time' | 'cpu' | 'memory' | 'output' | 'requests';
   used: number;

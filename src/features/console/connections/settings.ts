@@ -8,10 +8,11 @@ import { callApi } from '../api-calls.ts';
 import { type FormFault, faultIn } from '../form-fault.ts';
 import { refusalOf, refusalOptions } from '../forms.ts';
 import { redirectAfterForm } from '../page.ts';
-import { renderConsole } from '../render.ts';
+import { declareConsolePage, renderConsole } from '../render.ts';
 import type { ConsoleSession } from '../session.ts';
-import { faultyOption, filledFields, withEntered } from './options.ts';
+import { type FilledFields, faultyOption, filledFields, withEntered } from './options.ts';
 import {
+  type ConnectionFrame,
   type ConnectionsDependencies,
   connectionAt,
   DISPLAY_NAME,
@@ -59,6 +60,15 @@ export async function saveSettings(
   }
 }
 
+interface ConnectionsDeleteModel extends ConnectionFrame {
+  applications: number;
+  users: number | undefined;
+}
+
+export const CONNECTIONS_DELETE_PAGE = declareConsolePage<ConnectionsDeleteModel>(
+  'console/connections-delete',
+);
+
 export async function showRemoval(
   deps: ConnectionsDependencies,
   ctx: Context,
@@ -66,7 +76,7 @@ export async function showRemoval(
 ): Promise<void> {
   const connection = await connectionAt(deps, ctx, session);
   await renderConsole(deps, ctx, session, {
-    template: 'console/connections-delete',
+    page: CONNECTIONS_DELETE_PAGE,
     title: { text: headOf(session, connection, '').connection.title },
     model: {
       ...headOf(session, connection, ''),
@@ -127,6 +137,19 @@ interface Form {
   check?: { fault?: string } | undefined;
 }
 
+interface ConnectionsSettingsModel extends ConnectionFrame {
+  faults: { display_name?: FormFault };
+  check: { fault?: string } | undefined;
+  mayDelete: boolean;
+  addresses: { text: string; value: string }[];
+  displayName: string;
+  fields: FilledFields;
+}
+
+export const CONNECTIONS_SETTINGS_PAGE = declareConsolePage<ConnectionsSettingsModel>(
+  'console/connections-settings',
+);
+
 async function showForm(
   deps: ConnectionsDependencies,
   ctx: Context,
@@ -140,7 +163,7 @@ async function showForm(
   const displayNameFault = faultIn(fault, 'display_name');
   const faulty = displayNameFault ? DISPLAY_NAME : faultyOption(fields, deps.views.locale(ctx).has);
   await renderConsole(deps, ctx, session, {
-    template: 'console/connections-settings',
+    page: CONNECTIONS_SETTINGS_PAGE,
     title: { text: head.connection.title },
     ...refusalOptions(fault, faulty),
     model: {

@@ -9,7 +9,7 @@ import { fieldsBelow } from '../forms.ts';
 import type { ConsolePageDependencies } from '../page.ts';
 import type { FaultyField } from '../render.ts';
 import type { ConsoleSession } from '../session.ts';
-import { kindOf, missingOptionsOf, titleOf } from './kinds.ts';
+import { type Kind, kindOf, missingOptionsOf, titleOf } from './kinds.ts';
 import { scriptKinds } from './scripts.ts';
 import type { TryDependencies } from './try.ts';
 
@@ -61,8 +61,23 @@ export async function recordOf(
   return found;
 }
 
-/** Returns the data that the header of every page of a connection shows. */
-export function headOf(session: ConsoleSession, connection: ShownConnection, tab: string) {
+/** What the head of every page of a connection reads. */
+export interface ConnectionFrame {
+  connection: {
+    id: string;
+    name: string;
+    title: string;
+    path: string;
+    kind: Kind;
+    /** The names of required options that have no value. */
+    lacking: string[];
+  };
+  tab: string;
+  scriptsPath: string | undefined;
+  mayChange: boolean;
+}
+
+export function headOf(session: ConsoleSession, connection: ShownConnection, tab: string): ConnectionFrame {
   const { id, strategy } = connection;
   const [script] = scriptKinds(strategy);
   return {

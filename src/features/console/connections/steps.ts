@@ -7,7 +7,7 @@ import { isNamedSecret } from '../../../records/secrets.ts';
 import { jsonOf } from '../../../runtime/json.ts';
 
 /** The name of a value, and the value as text. */
-type NamedValue = readonly [name: string, value: string];
+export type NamedValue = readonly [name: string, value: string];
 
 export type Step =
   | { kind: 'redirect'; method: 'GET' | 'POST'; address: string; values: NamedValue[] }
@@ -17,7 +17,7 @@ export type Step =
       method: string;
       address: string;
       status?: number;
-      failure?: string;
+      fault?: string;
       ms: number;
       text: string;
     }

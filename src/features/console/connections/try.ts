@@ -186,8 +186,8 @@ function tracedFetch(fetch: Outbound['fetch'], clock: Clock, { steps, secrets }:
       steps.push({ ...step, status, ms: clock() - startedAt, text: shownBody(text, secrets) });
       return new Response(EMPTY.has(status) ? null : text, { status, statusText, headers });
     } catch (thrown) {
-      const failure = secrets.mask(thrown instanceof Error ? thrown.message : String(thrown));
-      steps.push({ ...step, ms: clock() - startedAt, failure, text: '' });
+      const fault = secrets.mask(thrown instanceof Error ? thrown.message : String(thrown));
+      steps.push({ ...step, ms: clock() - startedAt, fault, text: '' });
       throw thrown;
     }
   };

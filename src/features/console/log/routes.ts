@@ -1,6 +1,6 @@
 // /console/log: the events, newest first, and one event together with its related events.
 import type { Context } from 'koa';
-import { timesOf } from '../../../capabilities/pages/times.ts';
+import { type FormattedTime, timesOf } from '../../../capabilities/pages/times.ts';
 import { AuthError } from '../../../http/errors.ts';
 import type { RouteDeclarations } from '../../../http/router.ts';
 import type { EventTypes } from '../../../records/log-events.ts';
@@ -9,7 +9,7 @@ import { type ApiCallDependencies, callApi, callApiIfFound } from '../api-calls.
 import { CONSOLE } from '../callbacks.ts';
 import { EVENT_GROUPS } from '../event-groups.ts';
 import { type ConsolePageDependencies, type ConsoleSession, consolePage } from '../page.ts';
-import { renderConsole } from '../render.ts';
+import { declareConsolePage, renderConsole } from '../render.ts';
 import { actorOf, describeEvent, type EventAnswer, isFailure } from './describe-event.ts';
 import { hrefOf, isUnfiltered, type LogFilter, queriesOf, quoted, readFilter } from './filter.ts';
 
@@ -34,6 +34,34 @@ export const logRoutes: RouteDeclarations<LogDependencies> = {
 /** Capitalizes a sentence: for an event that names nobody it begins with the word for somebody. */
 const capitalized = (text: string, tag: string) => text.charAt(0).toLocaleUpperCase(tag) + text.slice(1);
 
+interface LogListModel {
+  path: string;
+  filter: LogFilter;
+  isOpen: boolean;
+  isNewest: boolean;
+  groups: { name: string; text: string }[];
+  types: { name: string; text: string }[];
+  days: number;
+  events: {
+    path: string;
+    type: string;
+    time: FormattedTime;
+    words: string;
+    isBad: boolean;
+    why: string | undefined;
+    client: string | undefined;
+    connection: string | undefined;
+    ip: string | undefined;
+  }[];
+  newest: string;
+  older?: string;
+  /** What can be chosen from, for administrators who may read it. */
+  clients: { client_id: string; name?: string }[] | undefined;
+  connections: { name: string }[] | undefined;
+}
+
+export const LOG_LIST_PAGE = declareConsolePage<LogListModel>('console/log-list');
+
 async function showLog(deps: LogDependencies, ctx: Context, session: ConsoleSession): Promise<void> {
   const filter = readFilter(ctx.query);
   const found = await eventsOf(deps, ctx, session, filter).catch(queryRefusal);
@@ -48,7 +76,7 @@ async function showLog(deps: LogDependencies, ctx: Context, session: ConsoleSess
     ),
   }));
   await renderConsole(deps, ctx, session, {
-    template: 'console/log-list',
+    page: LOG_LIST_PAGE,
     title: 't:console.log.title',
     model: {
       path: PATH,
@@ -116,13 +144,13 @@ async function idsOf(
 
 /** Returns the choices that the form offers, as far as the role may read them. */
 async function choicesOf(deps: LogDependencies, ctx: Context, session: ConsoleSession) {
-  const names = async (scope: string, call: string, fields: string) =>
+  const names = async <Named extends object>(scope: string, call: string, fields: string) =>
     session.can(scope)
-      ? ((await callApi(deps, ctx, session, call, { query: { fields, per_page: '100' } })).body as object[])
+      ? ((await callApi(deps, ctx, session, call, { query: { fields, per_page: '100' } })).body as Named[])
       : undefined;
   const [clients, connections] = await Promise.all([
-    names('read:clients', 'GET /clients', 'client_id,name'),
-    names('read:connections', 'GET /connections', 'name'),
+    names<{ client_id: string; name?: string }>('read:clients', 'GET /clients', 'client_id,name'),
+    names<{ name: string }>('read:connections', 'GET /connections', 'name'),
   ]);
   return { clients, connections };
 }
@@ -143,6 +171,47 @@ function eventFormatter(deps: LogDependencies, ctx: Context) {
   });
 }
 
+interface LogEventModel {
+  path: string;
+  event: {
+    path: string;
+    type: string;
+    time: FormattedTime;
+    words: string;
+    isBad: boolean;
+    why: string | undefined;
+    client: string | undefined;
+    connection: string | undefined;
+    ip: string | undefined;
+    meaning: string;
+  };
+  fields: { text: string; value: string }[];
+  userPath: string | undefined;
+  json: string;
+  story: {
+    outcome: string;
+    who: string;
+    why: string | undefined;
+    steps: {
+      path: string;
+      type: string;
+      time: FormattedTime;
+      words: string;
+      isBad: boolean;
+      why: string | undefined;
+      client: string | undefined;
+      connection: string | undefined;
+      ip: string | undefined;
+      seconds: number;
+      isThis: boolean;
+    }[];
+    isCut: boolean;
+    most: number;
+  };
+}
+
+export const LOG_EVENT_PAGE = declareConsolePage<LogEventModel>('console/log-event');
+
 async function showEvent(deps: LogDependencies, ctx: Context, session: ConsoleSession): Promise<void> {
   const params = { id: ctx.params.id ?? '' };
   const event = (await callApi(deps, ctx, session, 'GET /logs/:id', { params })).body as EventAnswer;
@@ -156,7 +225,7 @@ async function showEvent(deps: LogDependencies, ctx: Context, session: ConsoleSe
   const who = related.map(actorOf).find((one) => one !== undefined) ?? text('console.log.somebody');
   const shown = eventFormatter(deps, ctx);
   await renderConsole(deps, ctx, session, {
-    template: 'console/log-event',
+    page: LOG_EVENT_PAGE,
     title: 't:console.log.detail',
     model: {
       path: PATH,

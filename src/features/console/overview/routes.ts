@@ -4,7 +4,7 @@ import { X509Certificate } from 'node:crypto';
 import type { Context } from 'koa';
 import { actionEvents } from '../../../capabilities/actions/declaration.ts';
 import { deliveryEvents } from '../../../capabilities/delivery/declaration.ts';
-import { timesOf } from '../../../capabilities/pages/times.ts';
+import { type FormattedTime, timesOf } from '../../../capabilities/pages/times.ts';
 import type { RouteDeclarations } from '../../../http/router.ts';
 import { ADMINISTRATORS } from '../../../records/administrators.ts';
 import type { Client, Connection } from '../../../records/collections.ts';
@@ -16,7 +16,7 @@ import { CONSOLE } from '../callbacks.ts';
 import type { EventAnswer } from '../log/describe-event.ts';
 import { hrefOf, readFilter } from '../log/filter.ts';
 import { type ConsolePageDependencies, type ConsoleSession, consolePage } from '../page.ts';
-import { renderConsole } from '../render.ts';
+import { declareConsolePage, renderConsole } from '../render.ts';
 import { ADMINISTRATORS_SCOPE } from '../roles.ts';
 import type { ConnectionChecks } from './connection-checks.ts';
 import { lastDayOf, type Numbers, numbersOf, RANGE_NAMES, rangeNamed } from './numbers.ts';
@@ -26,6 +26,26 @@ export type OverviewDependencies = AttentionDependencies;
 export const overviewRoutes: RouteDeclarations<OverviewDependencies> = {
   [`GET ${CONSOLE}` as const]: consolePage('', { scopes: [] }, showOverview),
 };
+
+interface OverviewHomeModel {
+  attention: Attention[];
+  ranges?: { path: string; text: string; isCurrent: boolean }[];
+  isBehind?: boolean;
+  charts?: {
+    name: 'active' | 'codes' | 'failures' | 'lockouts' | 'logins' | 'signups';
+    text: string;
+    range: string;
+    total: string;
+    size: { width: number; height: number };
+    bars: Bar[];
+    rows: { time: FormattedTime | undefined; value: string }[];
+    first: FormattedTime | undefined;
+    last: FormattedTime | undefined;
+    path?: string;
+  }[];
+}
+
+export const OVERVIEW_HOME_PAGE = declareConsolePage<OverviewHomeModel>('console/overview-home');
 
 async function showOverview(
   deps: OverviewDependencies,
@@ -40,7 +60,7 @@ async function showOverview(
   const numbers = session.can('read:stats') ? await numbersOf(deps.logCounts, range, now) : undefined;
   const attention = await attentionOf(deps, ctx, session, now);
   await renderConsole(deps, ctx, session, {
-    template: 'console/overview-home',
+    page: OVERVIEW_HOME_PAGE,
     section: '',
     title: 't:console.nav.overview',
     model: {

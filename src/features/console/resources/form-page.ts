@@ -6,12 +6,13 @@ import { sha256 } from '../../../runtime/secrets.ts';
 import type { CallRules } from '../../management/call.ts';
 import { isObject } from '../../management/section.ts';
 import type { ConsoleSession } from '../page.ts';
-import { renderConsole } from '../render.ts';
+import { declareConsolePage, renderConsole } from '../render.ts';
 import { groupOf, isNameMember, type Operation, type Place, parametersOf, titleOf } from './declared.ts';
 import type { FormFaults } from './faults.ts';
 import { type Field, fieldsOf, queryFieldsOf, WHOLE, WHOLE_FIELD } from './fields.ts';
 import {
   crumbsOf,
+  type Link,
   labelOf,
   type Places,
   paramsOf,
@@ -80,7 +81,18 @@ function changeable(record: unknown, fields: readonly Field[]): unknown {
 /** Returns a digest of a record, from which a form detects that the record was changed meanwhile. */
 export const digestOf = (record: unknown): string => sha256(JSON.stringify(record ?? null));
 
-function frameModel({ places, place, operation, call, record }: OperationForm, ctx: Context) {
+/** What the form and its review have in common. */
+interface FormFrame {
+  heading: string;
+  group: string;
+  label: string;
+  crumbs: Link[];
+  at: string;
+  /** The digest of the record that the form was made from. */
+  seen: string;
+}
+
+function frameModel({ places, place, operation, call, record }: OperationForm, ctx: Context): FormFrame {
   const params = paramsOf(ctx);
   return {
     heading: call.summary,
@@ -91,6 +103,23 @@ function frameModel({ places, place, operation, call, record }: OperationForm, c
     seen: digestOf(record),
   };
 }
+
+interface ResourcesFormModel extends FormFrame {
+  isChange: boolean;
+  /** Whether the body is entered as JSON. */
+  isJson: boolean;
+  isHarmless: boolean;
+  hasJson: boolean;
+  /** Faults that belong to no field. */
+  general: string[];
+  faulty: FilledField | undefined;
+  cancel: string | undefined;
+  fields: readonly FilledField[];
+  /** Fields that are folded away. */
+  further?: readonly FilledField[];
+}
+
+export const RESOURCES_FORM_PAGE = declareConsolePage<ResourcesFormModel>('console/resources-form');
 
 interface FormState {
   faults?: FormFaults;
@@ -112,7 +141,7 @@ export async function renderForm(
     ...filledFields(fields, record, { ...filling, isNew: !isChange(form) }),
   ];
   await renderConsole(deps, ctx, session, {
-    template: 'console/resources-form',
+    page: RESOURCES_FORM_PAGE,
     section: sectionOf(place),
     title: translated(deps, ctx, 'doing', call.summary),
     model: {
@@ -150,6 +179,14 @@ function splitFields(all: readonly FilledField[]) {
     : { fields: first, further: all.filter((one) => !isFirst(one)) };
 }
 
+interface ResourcesReviewModel extends FormFrame {
+  cancel: string;
+  changes: Difference[];
+  body: string;
+}
+
+export const RESOURCES_REVIEW_PAGE = declareConsolePage<ResourcesReviewModel>('console/resources-review');
+
 /** Shows what a change changes, to be confirmed. @param body the body that is sent after that. */
 export async function renderReview(
   deps: ResourcesDependencies,
@@ -162,7 +199,7 @@ export async function renderReview(
   const name = titleOf(place.path);
   const frame = frameModel(form, ctx);
   await renderConsole(deps, ctx, session, {
-    template: 'console/resources-review',
+    page: RESOURCES_REVIEW_PAGE,
     section: sectionOf(place),
     title: translated(deps, ctx, 'doing', call.summary),
     model: {

@@ -5,13 +5,14 @@ import type { CallRules } from '../../management/call.ts';
 import { callApi } from '../api-calls.ts';
 import type { ConsoleSession } from '../page.ts';
 import { pageNumber, queryText } from '../query.ts';
-import { renderConsole } from '../render.ts';
+import { declareConsolePage, renderConsole } from '../render.ts';
 import { type Place, titleOf } from './declared.ts';
 import { queryFieldsOf } from './fields.ts';
 import { filterNames, findPage, type Item, type ListPage, type ListRequest, PER_PAGE } from './find.ts';
 import {
   crumbsOf,
   homeOf,
+  type Link,
   labelOf,
   operationLinks,
   type Places,
@@ -22,8 +23,8 @@ import {
   translated,
 } from './model.ts';
 import { nameOfCall, type Params, pageOf } from './operations.ts';
-import { cellOf, columnsOf } from './shown.ts';
-import { filledFields } from './values.ts';
+import { cellOf, columnsOf, type ShownMember } from './shown.ts';
+import { type FilledField, filledFields } from './values.ts';
 
 /** Filters by which the API searches a list for a text. */
 const SEARCHES = ['q', 'name_filter', 'search', 'identifier'];
@@ -33,6 +34,33 @@ interface ListTarget {
   place: Place;
   read: CallRules;
 }
+
+interface ResourcesListModel {
+  heading: string;
+  crumbs: Link[];
+  at: string;
+  filters: FilledField[];
+  hasFilter: boolean;
+  isSearchable: boolean;
+  text: string;
+  isMissing: boolean;
+  operations: Link[];
+  fault: string | undefined;
+  isLost: boolean;
+  isPartial: boolean;
+  isSortable: boolean;
+  columns: { name: string; href: string; direction: string }[];
+  rows: { cells: ShownMember[]; id: string; label: string; href: string | undefined; operations: Link[] }[];
+  first?: number;
+  last?: number;
+  total: number | undefined;
+  count: number;
+  previous: string | undefined;
+  beginning: string | undefined;
+  next: string | undefined;
+}
+
+export const RESOURCES_LIST_PAGE = declareConsolePage<ResourcesListModel>('console/resources-list');
 
 export async function showList(
   deps: ResourcesDependencies,
@@ -50,7 +78,7 @@ export async function showList(
   const found = isMissing ? EMPTY_PAGE : await requestedPage(deps, ctx, session, { ...target, request });
   const operations = operationLinks(session, place, params);
   await renderConsole(deps, ctx, session, {
-    template: 'console/resources-list',
+    page: RESOURCES_LIST_PAGE,
     section: sectionOf(place),
     title: translated(deps, ctx, 'title', titleOf(place.path)),
     model: {

@@ -4,12 +4,13 @@ import { AuthError } from '../../../http/errors.ts';
 import { isObject } from '../../management/section.ts';
 import { callApi } from '../api-calls.ts';
 import { type ConsoleSession, redirectAfterForm } from '../page.ts';
-import { renderConsole } from '../render.ts';
+import { declareConsolePage, renderConsole } from '../render.ts';
 import { parametersOf, placesBelow, titleOf } from './declared.ts';
 import { filterNames, type Item, listOf } from './find.ts';
 import type { PlaceOperation } from './form-page.ts';
 import {
   crumbsOf,
+  type Link,
   labelOf,
   type Places,
   paramsOf,
@@ -58,6 +59,20 @@ interface Dependent {
   count: number;
 }
 
+interface ResourcesRemoveModel {
+  heading: string;
+  label: string;
+  crumbs: Link[];
+  at: string;
+  told: string | undefined;
+  hanging: Dependent[];
+  mayBeForced: boolean;
+  fault: string | undefined;
+  cancel: string;
+}
+
+export const RESOURCES_REMOVE_PAGE = declareConsolePage<ResourcesRemoveModel>('console/resources-remove');
+
 /** Shows what is deleted, to be confirmed. */
 export async function showRemoval(
   deps: ResourcesDependencies,
@@ -74,7 +89,7 @@ export async function showRemoval(
       : undefined;
   const isRecord = place.kind === 'record' && isObject(record);
   await renderConsole(deps, ctx, session, {
-    template: 'console/resources-remove',
+    page: RESOURCES_REMOVE_PAGE,
     section: sectionOf(place),
     title: translated(deps, ctx, 'doing', call.summary),
     model: {

@@ -7,7 +7,7 @@ import type { CallRules } from '../../management/call.ts';
 import { isObject } from '../../management/section.ts';
 import { type ConsoleSession, consoleForm, consolePage, LONG_TEXTS, redirectAfterForm } from '../page.ts';
 import { queryText } from '../query.ts';
-import { renderConsole } from '../render.ts';
+import { declareConsolePage, renderConsole } from '../render.ts';
 import { maySeeSecrets } from '../roles.ts';
 import {
   groupOf,
@@ -37,7 +37,7 @@ import {
 import { isHarmless, mayCall, operationPath, operationsOf, type Params, pageOf } from './operations.ts';
 import { showRemoval, submitRemoval } from './remove-page.ts';
 import { hasSecrets } from './secrets.ts';
-import { shownMember, shownMembers } from './shown.ts';
+import { type ShownMember, shownMember, shownMembers } from './shown.ts';
 import { isShownOnce, submitForm } from './submit-form.ts';
 
 type Route = RouteDeclaration<ResourcesDependencies>;
@@ -164,16 +164,6 @@ const hasParameters = ({ remove }: Place): boolean =>
 
 export const resourcesRoutes = routesOf(placesOf());
 
-export const RESOURCES_PAGES = [
-  'console/resources-index',
-  'console/resources-list',
-  'console/resources-record',
-  'console/resources-form',
-  'console/resources-review',
-  'console/resources-remove',
-  'console/resources-answer',
-] as const;
-
 // The page of all resources.
 
 interface Group {
@@ -184,6 +174,12 @@ interface Group {
   named: { title: string; at: string; parameters: string[] }[];
 }
 
+interface ResourcesIndexModel {
+  groups: Group[];
+}
+
+export const RESOURCES_INDEX_PAGE = declareConsolePage<ResourcesIndexModel>('console/resources-index');
+
 /** Shows the resources that the role may see, grouped by the first segment of their paths. */
 async function showIndex(
   deps: ResourcesDependencies,
@@ -192,7 +188,7 @@ async function showIndex(
   places: Places,
 ): Promise<void> {
   await renderConsole(deps, ctx, session, {
-    template: 'console/resources-index',
+    page: RESOURCES_INDEX_PAGE,
     section: 'resources',
     title: 't:console.nav.resources',
     model: { groups: groupsOf(session, places) },
@@ -240,6 +236,21 @@ function isFoundByName(session: ConsoleSession, places: Places, { path, read }: 
 
 // The page of a record or of settings.
 
+interface ResourcesRecordModel {
+  isRecord: boolean;
+  heading: string;
+  crumbs: Link[];
+  members: ShownMember[];
+  isAbsent: boolean;
+  operations: Link[];
+  json: string | undefined;
+  below: { pages: Link[]; actions: Link[] };
+  isRevealed: boolean;
+  reveal: string | undefined;
+}
+
+export const RESOURCES_RECORD_PAGE = declareConsolePage<ResourcesRecordModel>('console/resources-record');
+
 /** @param isRevealed whether its secrets are shown. */
 async function showRecord(
   deps: ResourcesDependencies,
@@ -257,7 +268,7 @@ async function showRecord(
   const isRecord = place.kind === 'record';
   const hides = maySeeSecrets(session.administrator.role) && !isRevealed && hasSecrets(record);
   await renderConsole(deps, ctx, session, {
-    template: 'console/resources-record',
+    page: RESOURCES_RECORD_PAGE,
     section: sectionOf(place),
     title: translated(deps, ctx, 'title', titleOf(place.path)),
     model: {

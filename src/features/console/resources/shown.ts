@@ -1,7 +1,7 @@
 // Formats the members of a record for display.
 import { maskSecrets } from './secrets.ts';
 
-interface ShownMember {
+export interface ShownMember {
   name: string;
   /** `flag`: `text` is `true` or `false`; `code`: JSON, or a text with several lines. */
   kind: 'text' | 'flag' | 'time' | 'list' | 'code' | 'nothing';

@@ -6,7 +6,7 @@ import { jsonOf } from '../../../runtime/json.ts';
 import { isObject } from '../../management/section.ts';
 import { callApi } from '../api-calls.ts';
 import { type ConsoleSession, redirectAfterForm } from '../page.ts';
-import { renderConsole } from '../render.ts';
+import { declareConsolePage, renderConsole } from '../render.ts';
 import type { Place } from './declared.ts';
 import { faultOfAnswer, faultsBySchema, hasFaults } from './faults.ts';
 import {
@@ -20,6 +20,7 @@ import {
 } from './form-page.ts';
 import {
   crumbsOf,
+  type Link,
   type Places,
   paramsOf,
   paramsOfItem,
@@ -29,7 +30,7 @@ import {
 } from './model.ts';
 import { nameOfCall, type Params, pageOf } from './operations.ts';
 import { withSecrets } from './secrets.ts';
-import { shownMembers } from './shown.ts';
+import { type ShownMember, shownMembers } from './shown.ts';
 import { bodyOfForm, type FormBody, type Posted } from './values.ts';
 
 interface Submission {
@@ -162,6 +163,15 @@ export function placeAfter({ places, place }: { places: Places; place: Place }, 
   return crumbsOf(places, place.path, params).at(-1)?.href ?? '/console/resources';
 }
 
+interface ResourcesAnswerModel {
+  heading: string;
+  crumbs: Link[];
+  members: ShownMember[];
+  after: string;
+}
+
+export const RESOURCES_ANSWER_PAGE = declareConsolePage<ResourcesAnswerModel>('console/resources-answer');
+
 async function showAnswer(
   deps: ResourcesDependencies,
   ctx: Context,
@@ -171,7 +181,7 @@ async function showAnswer(
 ): Promise<void> {
   const params = paramsOf(ctx);
   await renderConsole(deps, ctx, session, {
-    template: 'console/resources-answer',
+    page: RESOURCES_ANSWER_PAGE,
     section: sectionOf(place),
     title: translated(deps, ctx, 'doing', call.summary),
     model: {

@@ -4,13 +4,13 @@
 // docs/decisions/console-account.md#blocked-now-is-found-through-the-log
 import { isIP } from 'node:net';
 import type { Context } from 'koa';
-import { timesOf } from '../../../capabilities/pages/times.ts';
+import { type FormattedTime, timesOf } from '../../../capabilities/pages/times.ts';
 import { formFields } from '../../../http/body.ts';
 import type { RouteDeclarations } from '../../../http/router.ts';
 import { callApi, callApiIfFound } from '../api-calls.ts';
 import type { EventAnswer } from '../log/describe-event.ts';
 import { type ConsoleSession, consoleForm, consolePage, redirectAfterForm } from '../page.ts';
-import { renderConsole } from '../render.ts';
+import { declareConsolePage, renderConsole } from '../render.ts';
 import type { SecuritySettingsDependencies } from './settings-pages.ts';
 import { PARTS, pathOfPart, tabsOf } from './tabs.ts';
 
@@ -40,6 +40,21 @@ export const blockedRoutes: RouteDeclarations<SecuritySettingsDependencies> = {
   ),
 };
 
+interface SecurityBlockedModel {
+  tabs: { path: string; text: string; isCurrent: boolean }[];
+  path: string;
+  asked: string;
+  mayUnblockAccounts: boolean;
+  mayUnblockAddresses: boolean;
+  accounts: (
+    | { since?: undefined; identifier: string; from: string[]; connections: string[] }
+    | { since: FormattedTime; identifier: string; from: string[]; connections: string[] }
+  )[];
+  addresses: ({ since?: undefined; ip: string } | { since: FormattedTime; ip: string })[];
+}
+
+export const SECURITY_BLOCKED_PAGE = declareConsolePage<SecurityBlockedModel>('console/security-blocked');
+
 async function showBlocked(
   deps: SecuritySettingsDependencies,
   ctx: Context,
@@ -58,7 +73,7 @@ async function showBlocked(
   const accounts = await Promise.all(identifiers.map((name) => blocksOf(deps, ctx, session, name)));
   const isAddressThrottled = await Promise.all(addresses.map((ip) => isThrottled(deps, ctx, session, ip)));
   await renderConsole(deps, ctx, session, {
-    template: 'console/security-blocked',
+    page: SECURITY_BLOCKED_PAGE,
     section: 'security',
     title: 't:console.security.blocked',
     model: {

@@ -1,12 +1,12 @@
 // /console/security/keys: the keys that sign tokens.
 import type { Context } from 'koa';
-import { timesOf } from '../../../capabilities/pages/times.ts';
+import { type FormattedTime, timesOf } from '../../../capabilities/pages/times.ts';
 import { formFields } from '../../../http/body.ts';
 import type { RouteDeclarations } from '../../../http/router.ts';
 import { callApi } from '../api-calls.ts';
 import { type FormFault, faultOf } from '../form-fault.ts';
 import { type ConsoleSession, consoleForm, consolePage, redirectAfterForm } from '../page.ts';
-import { renderConsole } from '../render.ts';
+import { declareConsolePage, renderConsole } from '../render.ts';
 import type { SecuritySettingsDependencies } from './settings-pages.ts';
 import { PARTS, pathOfPart, tabsOf } from './tabs.ts';
 
@@ -60,6 +60,18 @@ function keyForm(
   );
 }
 
+interface SecurityKeysModel {
+  tabs: { path: string; text: string; isCurrent: boolean }[];
+  path: string;
+  mayChange: boolean;
+  algs: {
+    alg: string;
+    keys: { kid: string; alg: string; thumbprint: string; state: string; since?: FormattedTime }[];
+  }[];
+}
+
+export const SECURITY_KEYS_PAGE = declareConsolePage<SecurityKeysModel>('console/security-keys');
+
 async function showKeys(
   deps: SecuritySettingsDependencies,
   ctx: Context,
@@ -76,7 +88,7 @@ async function showKeys(
     ...(since !== undefined && { since: timeOf(since) }),
   }));
   await renderConsole(deps, ctx, session, {
-    template: 'console/security-keys',
+    page: SECURITY_KEYS_PAGE,
     section: 'security',
     title: 't:console.security.keys',
     model: {

@@ -5,7 +5,7 @@ import { bodyTexts } from '../../../http/body.ts';
 import type { RouteDeclarations } from '../../../http/router.ts';
 import { callApi } from '../api-calls.ts';
 import { type ConsoleSession, consoleForm, consolePage, redirectAfterForm } from '../page.ts';
-import { renderConsole } from '../render.ts';
+import { declareConsolePage, renderConsole } from '../render.ts';
 import { roleRefusal } from '../roles.ts';
 import { blockedRoutes } from './blocked.ts';
 import { keysRoutes } from './keys.ts';
@@ -43,6 +43,17 @@ async function factorsOf(deps: SecuritySettingsDependencies, ctx: Context, sessi
   return { factors: (factors.body as Factor[]).filter(({ name }) => name !== UNSUPPORTED_FACTOR), policy };
 }
 
+interface SecurityFactorsModel {
+  tabs: { path: string; text: string; isCurrent: boolean }[];
+  path: string;
+  mayChange: boolean;
+  factors: { name: string; enabled: boolean; text: string }[];
+  policies: { name: 'all-applications' | 'confidence-score' | 'never'; text: string; isCurrent: boolean }[];
+  isOpen: boolean;
+}
+
+export const SECURITY_FACTORS_PAGE = declareConsolePage<SecurityFactorsModel>('console/security-factors');
+
 async function showFactors(
   deps: SecuritySettingsDependencies,
   ctx: Context,
@@ -50,7 +61,7 @@ async function showFactors(
 ): Promise<void> {
   const { factors, policy } = await factorsOf(deps, ctx, session);
   await renderConsole(deps, ctx, session, {
-    template: 'console/security-factors',
+    page: SECURITY_FACTORS_PAGE,
     section: 'security',
     title: 't:console.security.factors',
     model: {
@@ -102,10 +113,3 @@ export const securityRoutes: RouteDeclarations<SecurityDependencies> = {
   ...blockedRoutes,
   ...keysRoutes,
 };
-
-export const SECURITY_PAGES = [
-  'console/security-blocked',
-  'console/security-factors',
-  'console/security-keys',
-  'console/security-settings',
-];

@@ -12,7 +12,7 @@ import {
   consolePage,
   redirectAfterForm,
 } from '../page.ts';
-import { renderConsole } from '../render.ts';
+import { declareConsolePage, renderConsole } from '../render.ts';
 import { PARTS, type Part, pathOfPart, tabsOf } from './tabs.ts';
 
 // The forms for settings: their fields, the position of each in the settings of the Management API, and the
@@ -228,6 +228,65 @@ async function settingsOf(
   return (await callApi(deps, ctx, session, read)).body as Record<string, unknown>;
 }
 
+interface SecuritySettingsModel {
+  tabs: { path: string; text: string; isCurrent: boolean }[];
+  part: 'attacks' | 'blocked' | 'factors' | 'keys' | 'sessions' | 'tenant';
+  forms: {
+    name: string;
+    path: string;
+    text: `console.security.${string}`;
+    mayChange: boolean;
+    fields: (
+      | {
+          name: string;
+          at: readonly string[];
+          kind: 'switch' | 'text' | 'lines';
+          id: string;
+          text: `console.security.${string}.${string}`;
+          help?: string;
+          value: string;
+          fault?: FormFault | undefined;
+        }
+      | {
+          name: string;
+          at: readonly string[];
+          kind: 'number';
+          least: number;
+          most: number;
+          step?: 'any';
+          id: string;
+          text: `console.security.${string}.${string}`;
+          help?: string;
+          value: string;
+          fault?: FormFault | undefined;
+        }
+      | {
+          name: string;
+          at: readonly string[];
+          kind: 'choice';
+          options: readonly string[];
+          id: string;
+          text: `console.security.${string}.${string}`;
+          help?: string;
+          value: string;
+          fault?: FormFault | undefined;
+        }
+      | {
+          name: string;
+          at: readonly string[];
+          kind: 'member';
+          id: string;
+          text: `console.security.${string}.${string}`;
+          help?: string;
+          value: string;
+          fault?: FormFault | undefined;
+        }
+    )[];
+  }[];
+}
+
+export const SECURITY_SETTINGS_PAGE = declareConsolePage<SecuritySettingsModel>('console/security-settings');
+
 async function showPart(
   deps: SecuritySettingsDependencies,
   ctx: Context,
@@ -259,7 +318,7 @@ async function showPart(
   );
   const faulty = forms.flatMap(({ fields }) => fields).find(({ fault }) => fault !== undefined);
   await renderConsole(deps, ctx, session, {
-    template: 'console/security-settings',
+    page: SECURITY_SETTINGS_PAGE,
     section: 'security',
     title: `t:console.security.${part}`,
     model: { tabs: tabsOf(session, part), part, forms },

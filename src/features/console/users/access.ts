@@ -1,6 +1,6 @@
 // Tabs of a user: roles and permissions, organizations, and log events.
 import type { Context } from 'koa';
-import { timesOf } from '../../../capabilities/pages/times.ts';
+import { type FormattedTime, timesOf } from '../../../capabilities/pages/times.ts';
 import { formFields } from '../../../http/body.ts';
 import type { RouteDeclarations } from '../../../http/router.ts';
 import { jsonOf } from '../../../runtime/json.ts';
@@ -10,7 +10,7 @@ import type { ConsoleSession } from '../page.ts';
 import { pageNumber, queryText } from '../query.ts';
 import type { UsersDependencies } from './dependencies.ts';
 import { requireRight, rightsOf } from './rights.ts';
-import { scopesOf, type TabData, tabForm, tabPage, type UserTab } from './user.ts';
+import { type Act, declareUserTab, scopesOf, tabForm, tabPage, type UserTab } from './user.ts';
 
 interface RoleAnswer {
   id: string;
@@ -31,8 +31,31 @@ const PAGE_SIZE = '100';
 /** The maximum number of permissions that are offered. */
 const MAX_OFFERED = 500;
 
-const ROLES: UserTab<UsersDependencies> = {
+/** A permission that can be given: `value` names it in forms. */
+interface OfferedPermission {
+  api: string;
+  name: string;
+  value: string;
+}
+
+interface RolesModel {
+  roles: RoleAnswer[];
+  permissions: (OfferedPermission & {
+    apiName: string;
+    description: string | undefined;
+    /** Whether it was given to the user, and not by a role alone. */
+    isDirect: boolean;
+    roles: (string | undefined)[];
+  })[];
+  otherRoles: RoleAnswer[];
+  otherPermissions: OfferedPermission[];
+}
+
+export const USERS_ROLES_PAGE = declareUserTab<RolesModel>('console/users-roles');
+
+const ROLES: UserTab<UsersDependencies, RolesModel> = {
   tab: 'roles',
+  page: USERS_ROLES_PAGE,
   scopes: scopesOf('roles'),
   model: async (deps, ctx, session, { user }) => {
     const input = { params: { id: user.user_id }, query: { per_page: PAGE_SIZE } };
@@ -94,8 +117,15 @@ async function offeredPermissions(deps: UsersDependencies, ctx: Context, session
     .slice(0, MAX_OFFERED);
 }
 
-const ORGANIZATIONS: UserTab<UsersDependencies> = {
+interface OrganizationsModel {
+  organizations: { id: string; name: string; title: string }[];
+}
+
+export const USERS_ORGANIZATIONS_PAGE = declareUserTab<OrganizationsModel>('console/users-organizations');
+
+const ORGANIZATIONS: UserTab<UsersDependencies, OrganizationsModel> = {
   tab: 'organizations',
+  page: USERS_ORGANIZATIONS_PAGE,
   scopes: scopesOf('organizations'),
   model: async (deps, ctx, session, { user }) => {
     const answer = await callApi(deps, ctx, session, 'GET /users/:id/organizations', {
@@ -115,10 +145,34 @@ const ORGANIZATIONS: UserTab<UsersDependencies> = {
 
 const EVENTS_PER_PAGE = 50;
 
-const LOG: UserTab<UsersDependencies> = {
+interface EventsModel {
+  events: {
+    path: string;
+    words: string;
+    isBad: boolean;
+    at: FormattedTime;
+    description: string | undefined;
+    application: string | undefined;
+    connection: string | undefined;
+    address: string | undefined;
+    agent: string | undefined;
+  }[];
+  /** Whether the administrator may open an event in the log. */
+  readsLog: boolean;
+  hasBefore: boolean;
+  hasMore: boolean;
+  /** The numbers of the pages before and after. */
+  before: number;
+  next: number;
+}
+
+export const USERS_EVENTS_PAGE = declareUserTab<EventsModel>('console/users-events');
+
+const LOG: UserTab<UsersDependencies, EventsModel> = {
   tab: 'events',
+  page: USERS_EVENTS_PAGE,
   scopes: scopesOf('events'),
-  model: async (deps, ctx, session, { user }: TabData) => {
+  model: async (deps, ctx, session, { user }) => {
     const page = pageNumber(queryText(ctx, 'page'));
     const answer = await callApi(deps, ctx, session, 'GET /users/:id/logs', {
       params: { id: user.user_id },
@@ -139,6 +193,7 @@ const LOG: UserTab<UsersDependencies> = {
     }));
     return {
       events,
+      readsLog: session.can('read:logs'),
       hasBefore: page > 0,
       hasMore: events.length === EVENTS_PER_PAGE,
       before: page - 1,
@@ -150,7 +205,7 @@ const LOG: UserTab<UsersDependencies> = {
 const PATH = '/console/users/:id';
 const CHANGE = { scopes: ['update:users', 'create:role_members', 'delete:role_members'], isDangerous: true };
 
-function rightsForm(act: Parameters<typeof tabForm<UsersDependencies>>[2]) {
+function rightsForm(act: Act<UsersDependencies, RolesModel>) {
   return tabForm(ROLES, CHANGE, (deps, ctx, session, user) => {
     requireRight(rightsOf(session).changeRoles);
     return act(deps, ctx, session, user);

@@ -1,17 +1,19 @@
 // /console/users: the list of users and their search.
+
 import type { Context } from 'koa';
 import { timesOf } from '../../../capabilities/pages/times.ts';
 import { AuthError } from '../../../http/errors.ts';
 import type { RouteDeclarations } from '../../../http/router.ts';
 import { callApi } from '../api-calls.ts';
+import { listColumns, type Table } from '../columns.ts';
 import { type ConsoleSession, consolePage } from '../page.ts';
 import { pageNumber, queryText } from '../query.ts';
-import { renderConsole } from '../render.ts';
+import { declareConsolePage, renderConsole } from '../render.ts';
 import type { UsersDependencies } from './dependencies.ts';
-import { USERS } from './paths.ts';
-import { rightsOf } from './rights.ts';
+import { USERS, userPath } from './paths.ts';
+import { rightsOf, type UserRights } from './rights.ts';
 import { userQuery } from './search-text.ts';
-import { rowOf, type UserAnswer } from './view.ts';
+import { NAMING, nameOf, type UserAnswer } from './view.ts';
 
 export const PER_PAGE = 25;
 /** The order of the list without a search. */
@@ -25,17 +27,69 @@ const FILTERS = {
   unverified: 'email_verified:false',
 } as const;
 
+const COLUMNS = listColumns<UserAnswer>((column) => [
+  column('console.users.user', [...NAMING, 'email_verified', 'blocked'], (user) => {
+    const text = nameOf(user);
+    const address = user.email ?? user.phone_number ?? user.username;
+    const isUnverified = user.email !== undefined && user.email_verified !== true;
+    return {
+      kind: 'name',
+      url: userPath(user.user_id),
+      text,
+      hint: address === text ? undefined : address,
+      tags: [
+        ...(user.blocked === true ? [{ text: 'console.users.blocked', isBad: true }] : []),
+        ...(isUnverified ? [{ text: 'console.users.unverified', isBad: false }] : []),
+      ],
+    };
+  }),
+  column('console.users.connection', ['identities'], ({ identities }) => ({
+    kind: 'text',
+    text: [...new Set(identities.map(({ connection }) => connection))].join(', '),
+  })),
+  column('console.users.lastLogin', ['last_login'], ({ last_login: at }, time) => ({
+    kind: 'time',
+    time: time(at),
+    never: 'console.users.never',
+  })),
+  column('console.users.logins', ['logins_count'], ({ logins_count: number = 0 }) => ({
+    kind: 'number',
+    number,
+  })),
+]);
+
+interface UsersListModel {
+  users: string;
+  table: Table;
+  q: string;
+  filter: string;
+  connection: string;
+  connections: string[];
+  /** The number of users, where it is known. */
+  total: number | undefined;
+  /** The message key of why the search was not answered. */
+  slow: string | undefined;
+  /** Whether the search stopped before it had read all users. */
+  isCut: boolean;
+  isSearch: boolean;
+  pages: ListPages;
+  rights: UserRights;
+}
+
+export const USERS_LIST_PAGE = declareConsolePage<UsersListModel>('console/users-list');
+export const USERS_FOUND_PAGE = declareConsolePage<UsersListModel>('console/users-found');
+
 export const listRoutes: RouteDeclarations<UsersDependencies> = {
   [`GET ${USERS}`]: consolePage<UsersDependencies>(
     'users',
     { scopes: ['read:users'] },
-    (deps, ctx, session) => showList(deps, ctx, session, 'console/users-list'),
+    (deps, ctx, session) => showList(deps, ctx, session, USERS_LIST_PAGE),
   ),
   // The list without its page; the page's script inserts it.
   [`GET ${USERS}/found`]: consolePage<UsersDependencies>(
     'users',
     { scopes: ['read:users'] },
-    (deps, ctx, session) => showList(deps, ctx, session, 'console/users-found'),
+    (deps, ctx, session) => showList(deps, ctx, session, USERS_FOUND_PAGE),
   ),
 };
 
@@ -43,7 +97,7 @@ async function showList(
   deps: UsersDependencies,
   ctx: Context,
   session: ConsoleSession,
-  template: 'console/users-list' | 'console/users-found',
+  page: typeof USERS_LIST_PAGE,
 ): Promise<void> {
   const text = textOf(ctx, 'q');
   const filter = Object.keys(FILTERS).find((one) => one === ctx.query.filter);
@@ -56,28 +110,28 @@ async function showList(
     .filter((one) => one !== undefined)
     .map((one) => `(${one})`)
     .join(' AND ');
-  const page = Math.min(pageNumber(queryText(ctx, 'page')), LAST_PAGE);
+  const number = Math.min(pageNumber(queryText(ctx, 'page')), LAST_PAGE);
   const isSearch = q !== '' || connection !== '';
   const query = {
-    page: String(page),
+    page: String(number),
     per_page: String(PER_PAGE),
     // For a search the total and the newest-first order would cost more than all else, so results come in index
     // order.
     ...(!isSearch && { include_totals: 'true', sort: `${NEWEST_FIRST.field}:-1` }),
     ...(q !== '' && { q, bounded: 'true' }),
     ...(connection !== '' && { connection }),
-    fields: FIELDS,
+    fields: COLUMNS.reads.join(','),
   };
   const time = timesOf(deps, ctx);
   const { users, total, slow, is_cut } = await findUsers(deps, ctx, session, query);
   const connections = (await deps.config.connections()).map(({ name }) => name);
   await renderConsole(deps, ctx, session, {
-    template,
+    page,
     section: 'users',
     title: 't:console.users.title',
     model: {
       users: USERS,
-      rows: users.map((user) => rowOf(user, time)),
+      table: COLUMNS.tableOf(users, time),
       q: text,
       filter: filter ?? '',
       connection,
@@ -86,14 +140,11 @@ async function showList(
       slow,
       isCut: is_cut === true,
       isSearch,
-      pages: pagesOf(page, users.length, { q: text, filter, connection }),
+      pages: pagesOf(number, users.length, { q: text, filter, connection }),
       rights: rightsOf(session),
     },
   });
 }
-
-const FIELDS =
-  'user_id,name,email,email_verified,phone_number,username,blocked,last_login,logins_count,identities';
 
 async function findUsers(
   deps: UsersDependencies,
@@ -123,7 +174,16 @@ function textOf(ctx: Context, name: string): string {
   return typeof value === 'string' ? value.slice(0, 2000) : '';
 }
 
-function pagesOf(page: number, shown: number, rest: Record<string, string | undefined>) {
+interface ListPages {
+  number: number;
+  /** The queries of the pages before and after. */
+  before?: string;
+  next?: string;
+  /** Whether no further page can be opened by number. */
+  isEnd: boolean;
+}
+
+function pagesOf(page: number, shown: number, rest: Record<string, string | undefined>): ListPages {
   const link = (to: number) => {
     const parameters = Object.entries({ ...rest, page: to === 0 ? '' : String(to) });
     return `?${new URLSearchParams(parameters.filter((one): one is [string, string] => (one[1] ?? '') !== ''))}`;

@@ -1,16 +1,16 @@
 // The first tab of a user: profile, login identifiers and metadata.
 
 import type { Context } from 'koa';
-import { timesOf } from '../../../capabilities/pages/times.ts';
+import { type FormattedTime, timesOf } from '../../../capabilities/pages/times.ts';
 import { bodyTexts, formFields } from '../../../http/body.ts';
-import type { RouteDeclarations } from '../../../http/router.ts';
+import type { RouteDeclaration, RouteDeclarations } from '../../../http/router.ts';
 import { DATABASE } from '../../../records/connections.ts';
 import { callApi } from '../api-calls.ts';
 import { formatObject, mergePatch, parseObject, stampOf } from '../json-text.ts';
 import type { ConsoleSession } from '../page.ts';
 import type { UsersDependencies } from './dependencies.ts';
 import { requireRight, rightsOf } from './rights.ts';
-import { scopesOf, tabForm, tabPage, type UserTab } from './user.ts';
+import { type Act, declareUserTab, scopesOf, tabForm, tabPage, type UserTab } from './user.ts';
 import type { UserAnswer } from './view.ts';
 
 /** The members that each form can set; others are ignored. */
@@ -18,8 +18,30 @@ const NAMES = ['name', 'given_name', 'family_name', 'nickname', 'picture'] as co
 const ADDRESSES = ['email', 'phone_number', 'username'] as const;
 const METADATA = ['user_metadata', 'app_metadata'] as const;
 
-export const PROFILE: UserTab<UsersDependencies> = {
+interface ProfileModel {
+  profile: Record<(typeof NAMES)[number] | (typeof ADDRESSES)[number], string>;
+  isVerified: { email: boolean; phone: boolean };
+  facts: {
+    connection: string | undefined;
+    created: FormattedTime | undefined;
+    lastLogin: FormattedTime | undefined;
+    lastAddress: string | undefined;
+    logins: number;
+    passwordSet: FormattedTime | undefined;
+  };
+  hasPassword: boolean;
+  /** For administrators who may read it. */
+  metadata?: { name: string; text: string; stamp: string }[];
+  /** A link to set a password, shown once, and for how long it is valid. */
+  link?: string;
+  linkHours?: number;
+}
+
+export const USERS_PROFILE_PAGE = declareUserTab<ProfileModel>('console/users-profile');
+
+export const PROFILE: UserTab<UsersDependencies, ProfileModel> = {
   tab: 'profile',
+  page: USERS_PROFILE_PAGE,
   scopes: scopesOf('profile'),
   model: async (deps, ctx, session, { user, values = {}, fault }) => {
     const rights = rightsOf(session);
@@ -28,7 +50,7 @@ export const PROFILE: UserTab<UsersDependencies> = {
     return {
       profile: Object.fromEntries(
         [...NAMES, ...ADDRESSES].map((name) => [name, values[name] ?? user[name] ?? '']),
-      ),
+      ) as ProfileModel['profile'],
       isVerified: { email: user.email_verified === true, phone: user.phone_verified === true },
       facts: {
         connection: user.identities[0]?.connection,
@@ -64,7 +86,7 @@ export const profileRoutes: RouteDeclarations<UsersDependencies> = {
     return { notice: 'console.said.saved' };
   }),
   // Counted as taking the account over: whoever sets an address or a password can log in with it.
-  [`POST ${PATH}/login`]: takeOverForm(async (deps, ctx, session, user) => {
+  [`POST ${PATH}/login`]: takeOverForm(PROFILE, async (deps, ctx, session, user) => {
     const { verified } = formFields(ctx, 'verified');
     const isVerified = verified === 'yes';
     // An empty address is ignored: without one the user could not log in.
@@ -78,7 +100,7 @@ export const profileRoutes: RouteDeclarations<UsersDependencies> = {
     });
     return { notice: 'console.said.saved' };
   }),
-  [`POST ${PATH}/password`]: takeOverForm(async (deps, ctx, session, user) => {
+  [`POST ${PATH}/password`]: takeOverForm(PROFILE, async (deps, ctx, session, user) => {
     await patch(deps, ctx, session, user, { password: formFields(ctx, 'password').password });
     return { notice: 'console.users.said.passwordSet' };
   }),
@@ -90,13 +112,14 @@ export const profileRoutes: RouteDeclarations<UsersDependencies> = {
   ),
 };
 
-type Act = Parameters<typeof tabForm<UsersDependencies>>[2];
-
 /**
  * Declares a form whose action would allow the administrator to log in as the user.
  * @throws AuthError 403 without that right.
  */
-export function takeOverForm(act: Act, tab: UserTab<UsersDependencies> = PROFILE) {
+export function takeOverForm<Own extends object>(
+  tab: UserTab<UsersDependencies, Own>,
+  act: Act<UsersDependencies, Own>,
+): RouteDeclaration<UsersDependencies> {
   return tabForm(
     tab,
     { scopes: ['update:users', 'create:user_tickets'], isDangerous: true },

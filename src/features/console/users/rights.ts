@@ -5,7 +5,7 @@ import { callOf } from '../api-calls.ts';
 import type { ConsoleSession } from '../page.ts';
 import { roleRefusal } from '../roles.ts';
 
-interface UserRights {
+export interface UserRights {
   create: boolean;
   /** Names, picture and blocking, and sending mails to the user. */
   update: boolean;

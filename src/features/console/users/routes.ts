@@ -5,9 +5,9 @@ import { bodyTexts } from '../../../http/body.ts';
 import type { RouteDeclarations } from '../../../http/router.ts';
 import { strategyRecord } from '../../../records/connections.ts';
 import { callApi } from '../api-calls.ts';
-import { type FormFault, faultModel, faultOf } from '../form-fault.ts';
+import { type FaultModel, type FormFault, faultModel, faultOf } from '../form-fault.ts';
 import { type ConsoleSession, consoleForm, consolePage, redirectAfterForm } from '../page.ts';
-import { renderConsole } from '../render.ts';
+import { declareConsolePage, renderConsole } from '../render.ts';
 import { accessRoutes } from './access.ts';
 import type { UsersDependencies } from './dependencies.ts';
 import { listRoutes } from './list.ts';
@@ -60,6 +60,15 @@ async function create(deps: UsersDependencies, ctx: Context, session: ConsoleSes
   redirectAfterForm(ctx, userPath(created.user_id), 'console.users.said.userMade');
 }
 
+interface UsersNewModel extends FaultModel {
+  users: string;
+  connections: string[];
+  /** As entered. */
+  values: Readonly<Record<string, string>>;
+}
+
+export const USERS_NEW_PAGE = declareConsolePage<UsersNewModel>('console/users-new');
+
 async function showForm(
   deps: UsersDependencies,
   ctx: Context,
@@ -71,7 +80,7 @@ async function showForm(
     .filter(({ strategy }) => strategyRecord(strategy)?.isUpstream !== true)
     .map(({ name }) => name);
   await renderConsole(deps, ctx, session, {
-    template: 'console/users-new',
+    page: USERS_NEW_PAGE,
     section: 'users',
     title: 't:console.users.new.title',
     model: {
@@ -94,21 +103,3 @@ export const usersRoutes: RouteDeclarations<UsersDependencies> = {
   ...sessionRoutes,
   ...accessRoutes,
 };
-
-export const USERS_PAGES = [
-  'console/users-consents',
-  'console/users-delete',
-  'console/users-devices',
-  'console/users-events',
-  'console/users-factors',
-  'console/users-found',
-  'console/users-identities',
-  'console/users-job',
-  'console/users-list',
-  'console/users-new',
-  'console/users-organizations',
-  'console/users-profile',
-  'console/users-roles',
-  'console/users-sessions',
-  'console/users-transfer',
-];

@@ -1,13 +1,13 @@
 // Tabs of a user: sessions and refresh tokens, consents, and device credentials.
 import type { Context } from 'koa';
-import { timesOf } from '../../../capabilities/pages/times.ts';
+import { type FormattedTime, timesOf } from '../../../capabilities/pages/times.ts';
 import { formFields } from '../../../http/body.ts';
 import { AuthError } from '../../../http/errors.ts';
 import type { RouteDeclarations } from '../../../http/router.ts';
 import { callApi } from '../api-calls.ts';
 import type { ConsoleSession } from '../page.ts';
 import type { UsersDependencies } from './dependencies.ts';
-import { scopesOf, tabForm, tabPage, type UserTab } from './user.ts';
+import { declareUserTab, scopesOf, tabForm, tabPage, type UserTab } from './user.ts';
 import type { UserAnswer } from './view.ts';
 
 /** The maximum number of items that are fetched for a page. */
@@ -87,8 +87,25 @@ async function tokensOf(
   return (answer.body as { tokens: TokenAnswer[] }).tokens;
 }
 
-const SESSIONS: UserTab<UsersDependencies> = {
+interface Usage {
+  id: string;
+  /** The browser or app. */
+  agent: string | undefined;
+  since: FormattedTime | undefined;
+  used: FormattedTime | undefined;
+  until: FormattedTime | undefined;
+}
+
+interface SessionsModel {
+  sessions: (Usage & { address: string | undefined; applications: string[] })[];
+  tokens: (Usage & { application: string; audiences: string[] })[];
+}
+
+export const USERS_SESSIONS_PAGE = declareUserTab<SessionsModel>('console/users-sessions');
+
+const SESSIONS: UserTab<UsersDependencies, SessionsModel> = {
   tab: 'sessions',
+  page: USERS_SESSIONS_PAGE,
   scopes: scopesOf('sessions'),
   model: async (deps, ctx, session, { user }) => {
     const [sessions, tokens, nameOf] = await Promise.all([
@@ -132,8 +149,15 @@ async function grantsOf(
   return answer.body as GrantAnswer[];
 }
 
-const CONSENTS: UserTab<UsersDependencies> = {
+interface ConsentsModel {
+  grants: { id: string; application: string; audience: string; scopes: string[] }[];
+}
+
+export const USERS_CONSENTS_PAGE = declareUserTab<ConsentsModel>('console/users-consents');
+
+const CONSENTS: UserTab<UsersDependencies, ConsentsModel> = {
   tab: 'consents',
+  page: USERS_CONSENTS_PAGE,
   scopes: scopesOf('consents'),
   model: async (deps, ctx, session, { user }) => {
     const [grants, nameOf] = await Promise.all([grantsOf(deps, ctx, session, user), clientNames(deps)]);
@@ -158,8 +182,15 @@ async function devicesOf(
   return (await callApi(deps, ctx, session, 'GET /device-credentials', { query })).body as DeviceAnswer[];
 }
 
-const DEVICES: UserTab<UsersDependencies> = {
+interface DevicesModel {
+  devices: { id: string; name: string | undefined; application: string }[];
+}
+
+export const USERS_DEVICES_PAGE = declareUserTab<DevicesModel>('console/users-devices');
+
+const DEVICES: UserTab<UsersDependencies, DevicesModel> = {
   tab: 'devices',
+  page: USERS_DEVICES_PAGE,
   scopes: scopesOf('devices'),
   model: async (deps, ctx, session, { user }) => {
     const [devices, nameOf] = await Promise.all([devicesOf(deps, ctx, session, user), clientNames(deps)]);

@@ -1,7 +1,7 @@
 // Importing and exporting many users, by jobs of the Management API.
 import type { Context } from 'koa';
 import type { Locale } from '../../../capabilities/pages/locales.ts';
-import { timesOf } from '../../../capabilities/pages/times.ts';
+import { type FormattedTime, timesOf } from '../../../capabilities/pages/times.ts';
 import { bodyTexts } from '../../../http/body.ts';
 import { AuthError } from '../../../http/errors.ts';
 import type { RouteDeclarations } from '../../../http/router.ts';
@@ -10,10 +10,10 @@ import { customDatabase } from '../../../records/database-options.ts';
 import type { JobFaultRecord } from '../../../records/job-faults.ts';
 import { finishedExport, sendExport } from '../../management/jobs/links.ts';
 import { callApi } from '../api-calls.ts';
-import { type FormFault, faultModel, faultOf } from '../form-fault.ts';
+import { type FaultModel, type FormFault, faultModel, faultOf } from '../form-fault.ts';
 import { goToLogin } from '../login.ts';
 import { type ConsoleSession, consoleForm, consolePage, redirectAfterForm } from '../page.ts';
-import { renderConsole } from '../render.ts';
+import { declareConsolePage, renderConsole } from '../render.ts';
 import type { UsersDependencies } from './dependencies.ts';
 import { jobWords } from './job-words.ts';
 import { USERS } from './paths.ts';
@@ -91,6 +91,14 @@ async function databases({ config }: UsersDependencies): Promise<{ id: string; n
     .map(({ id, name }) => ({ id, name }));
 }
 
+interface UsersTransferModel extends FaultModel {
+  users: string;
+  path: '/console/users/transfer';
+  databases: { id: string; name: string }[];
+}
+
+export const USERS_TRANSFER_PAGE = declareConsolePage<UsersTransferModel>('console/users-transfer');
+
 async function showForms(
   deps: UsersDependencies,
   ctx: Context,
@@ -98,7 +106,7 @@ async function showForms(
   fault?: FormFault,
 ): Promise<void> {
   await renderConsole(deps, ctx, session, {
-    template: 'console/users-transfer',
+    page: USERS_TRANSFER_PAGE,
     section: 'users',
     title: 't:console.users.transfer.title',
     model: {
@@ -153,6 +161,32 @@ async function sendFile(deps: UsersDependencies, ctx: Context, session: ConsoleS
   await sendExport(deps.management, ctx, job);
 }
 
+interface UsersJobModel {
+  users: string;
+  path: '/console/users/transfer';
+  job: {
+    isImport: boolean;
+    isOpen: boolean;
+    isFailed: boolean;
+    details: string | undefined;
+    done: number;
+    summary: { total: number; inserted: number; updated: number; failed: number } | undefined;
+    begun: FormattedTime;
+    format: string | undefined;
+    location: string | undefined;
+  };
+  failures: {
+    lines: {
+      user: string | undefined;
+      place: ImportFailure['place'];
+      errors: { message: string; path?: string }[];
+    }[];
+    more: number;
+  };
+}
+
+export const USERS_JOB_PAGE = declareConsolePage<UsersJobModel>('console/users-job');
+
 /** Shows the progress of a job and its failures. The page reloads until the job is done. */
 async function showJob(deps: UsersDependencies, ctx: Context, session: ConsoleSession): Promise<void> {
   const params = { id: (ctx.params as Record<string, string>).job ?? '' };
@@ -169,7 +203,7 @@ async function showJob(deps: UsersDependencies, ctx: Context, session: ConsoleSe
       : [];
   const locale = deps.views.locale(ctx);
   await renderConsole(deps, ctx, session, {
-    template: 'console/users-job',
+    page: USERS_JOB_PAGE,
     section: 'users',
     title: isImport ? 't:console.users.import.title' : 't:console.users.export.title',
     model: {

@@ -10,7 +10,7 @@ import { managementEvents } from '../../management/declaration.ts';
 import { callApi } from '../api-calls.ts';
 import { faultOf } from '../form-fault.ts';
 import { type ConsoleSession, consoleForm, consolePage, redirectAfterForm } from '../page.ts';
-import { renderConsole } from '../render.ts';
+import { declareConsolePage, renderConsole } from '../render.ts';
 import type { UsersDependencies } from './dependencies.ts';
 import { USERS, userPath } from './paths.ts';
 import { PROFILE, takeOverForm } from './profile.ts';
@@ -44,9 +44,9 @@ export const userActionRoutes: RouteDeclarations<UsersDependencies> = {
     await callApi(deps, ctx, session, 'POST /jobs/verification-email', { body: { user_id } });
     return { notice: 'console.users.said.mailSent' };
   }),
-  [`POST ${PATH}/reset`]: tabForm<UsersDependencies>(PROFILE, UPDATE, mailReset),
+  [`POST ${PATH}/reset`]: tabForm(PROFILE, UPDATE, mailReset),
   // Whoever opens the link can log in as the user, so it needs the right to take over accounts.
-  [`POST ${PATH}/link`]: takeOverForm(async (deps, ctx, session, { user_id }) => {
+  [`POST ${PATH}/link`]: takeOverForm(PROFILE, async (deps, ctx, session, { user_id }) => {
     const { kind } = formFields(ctx, 'kind');
     const call = KINDS[kind === 'verification' ? 'verification' : 'password'];
     const body = { user_id, ttl_sec: LINK_SECONDS };
@@ -112,12 +112,27 @@ async function databaseAccountOf(
   return undefined;
 }
 
+interface UsersDeleteModel {
+  users: string;
+  path: string;
+  user: { id: string; name: string; initial: string };
+  consequences: {
+    identities: number;
+    sessions: number | undefined;
+    tokens: number | undefined;
+    methods: number | undefined;
+    organizations: number | undefined;
+  };
+}
+
+export const USERS_DELETE_PAGE = declareConsolePage<UsersDeleteModel>('console/users-delete');
+
 async function showDeletion(deps: UsersDependencies, ctx: Context, session: ConsoleSession): Promise<void> {
   requireRight(rightsOf(session).delete);
   const user = await userOf(deps, ctx, session);
   const name = nameOf(user);
   await renderConsole(deps, ctx, session, {
-    template: 'console/users-delete',
+    page: USERS_DELETE_PAGE,
     section: 'users',
     title: { text: name },
     model: {

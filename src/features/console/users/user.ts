@@ -1,33 +1,58 @@
 // The page of one user: its header and tabs, and the forms of the tabs.
+
 import type { Context } from 'koa';
-import { timesOf } from '../../../capabilities/pages/times.ts';
+import { type FormattedTime, timesOf } from '../../../capabilities/pages/times.ts';
+import type { FramedPage } from '../../../capabilities/pages/views.ts';
 import { bodyTexts } from '../../../http/body.ts';
 import type { RouteDeclaration } from '../../../http/router.ts';
 import { callApi } from '../api-calls.ts';
-import { type FormFault, faultModel, faultOf } from '../form-fault.ts';
+import { type FaultModel, type FormFault, faultModel, faultOf } from '../form-fault.ts';
 import { type ConsoleSession, consoleForm, consolePage, redirectAfterForm } from '../page.ts';
-import { renderConsole } from '../render.ts';
+import { type ConsoleFrame, declareConsolePage, renderConsole } from '../render.ts';
 import type { UsersDependencies } from './dependencies.ts';
 import { TABS, type Tab, USERS, userPath } from './paths.ts';
-import { rightsOf } from './rights.ts';
+import { rightsOf, type UserRights } from './rights.ts';
 import { initialOf, nameOf, type UserAnswer } from './view.ts';
 
+/** What the head of a user's page reads, and the forms of its tabs. */
+export interface UserFrame extends FaultModel {
+  users: string;
+  path: string;
+  tab: Tab;
+  tabs: { name: Tab; url: string }[];
+  user: {
+    id: string;
+    name: string;
+    initial: string;
+    isBlocked: boolean;
+    isUnverified: boolean;
+    lockouts: { address?: string }[];
+    lastLogin: FormattedTime | undefined;
+  };
+  rights: UserRights;
+  values: Readonly<Record<string, string>>;
+}
+
+/** Declares a tab of a user's page. @param template the path of its template below views/pages. */
+export const declareUserTab = <Own>(template: string) => declareConsolePage<Own & UserFrame>(template);
+
 /** The data of a tab. It includes the refusal of a form, or a result that is shown only once. */
-export interface TabData {
+export interface TabData<Once = object> {
   user: UserAnswer;
   fault?: FormFault | undefined;
   /** The entered values of a refused form. */
   values?: Readonly<Record<string, string>>;
   /** A result that is shown only once. */
-  once?: object;
+  once?: Once;
 }
 
-/** A tab of the page. @template D the dependencies of its model. */
-export interface UserTab<D> {
+/** A tab of the page. @template D the dependencies of its model. @template Own what its template reads beside the head. */
+export interface UserTab<D, Own> {
   tab: Tab;
+  page: FramedPage<Own & UserFrame, ConsoleFrame>;
   /** The scopes that the tab requires; all of them are needed. */
   scopes: readonly string[];
-  model(deps: D, ctx: Context, session: ConsoleSession, shown: TabData): Promise<object>;
+  model(deps: D, ctx: Context, session: ConsoleSession, shown: TabData): Promise<Own>;
 }
 
 /** The scopes of each tab. The row of tabs only shows those that the administrator may open. */
@@ -57,12 +82,12 @@ export async function userOf(
 
 export const idOf = (ctx: Context): string => (ctx.params as Record<string, string>).id ?? '';
 
-export async function showTab<D extends UsersDependencies>(
+export async function showTab<D extends UsersDependencies, Own extends object>(
   deps: D,
   ctx: Context,
   session: ConsoleSession,
-  { tab, model }: UserTab<D>,
-  shown: TabData,
+  { tab, page, model }: UserTab<D, Own>,
+  shown: TabData<Partial<Own>>,
 ): Promise<void> {
   const { user, fault, values = {}, once } = shown;
   const [tabModel, lockouts] = await Promise.all([
@@ -71,7 +96,7 @@ export async function showTab<D extends UsersDependencies>(
   ]);
   const name = nameOf(user);
   await renderConsole(deps, ctx, session, {
-    template: `console/users-${tab}`,
+    page,
     section: 'users',
     title: { text: name },
     model: {
@@ -123,20 +148,30 @@ function enteredValues(ctx: Context): Record<string, string> {
   return texts;
 }
 
-export function tabPage<D extends UsersDependencies>(tab: UserTab<D>): RouteDeclaration<D> {
+export function tabPage<D extends UsersDependencies, Own extends object>(
+  tab: UserTab<D, Own>,
+): RouteDeclaration<D> {
   return consolePage<D>('users', { scopes: tab.scopes }, async (deps, ctx, session) =>
     showTab(deps, ctx, session, tab, { user: await userOf(deps, ctx, session) }),
   );
 }
 
 /** The outcome of a form: a message and where to redirect, a result to show once, or a refusal. */
-type FormOutcome = { notice: string; to?: string } | { once: object } | { refused: FormFault };
+type FormOutcome<Own> = { notice: string; to?: string } | { once: Partial<Own> } | { refused: FormFault };
+
+/** What a form does. */
+export type Act<D, Own> = (
+  deps: D,
+  ctx: Context,
+  session: ConsoleSession,
+  user: UserAnswer,
+) => Promise<FormOutcome<Own>>;
 
 /** Declares a form of a tab. A refusal of the Management API is shown on the same tab. */
-export function tabForm<D extends UsersDependencies>(
-  tab: UserTab<D>,
+export function tabForm<D extends UsersDependencies, Own extends object>(
+  tab: UserTab<D, Own>,
   rules: { scopes: readonly string[]; isDangerous?: boolean },
-  act: (deps: D, ctx: Context, session: ConsoleSession, user: UserAnswer) => Promise<FormOutcome>,
+  act: Act<D, Own>,
 ): RouteDeclaration<D> {
   const { scopes, isDangerous = false } = rules;
   return consoleForm<D>(
@@ -144,7 +179,7 @@ export function tabForm<D extends UsersDependencies>(
     { scopes: [...tab.scopes, ...scopes], isDangerous },
     async (deps, ctx, session) => {
       const user = await userOf(deps, ctx, session);
-      let done: FormOutcome;
+      let done: FormOutcome<Own>;
       try {
         done = await act(deps, ctx, session, user);
       } catch (thrown) {

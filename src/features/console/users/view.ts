@@ -1,6 +1,4 @@
 // Formats users for pages.
-import type { FormatTime } from '../../../capabilities/pages/times.ts';
-
 /** A user as returned by the Management API, with the members that the pages read. */
 export interface UserAnswer {
   user_id: string;
@@ -34,6 +32,9 @@ interface IdentityAnswer {
   profileData?: { email?: string; name?: string; phone_number?: string; username?: string };
 }
 
+/** The members that a user's name is made of. */
+export const NAMING = ['name', 'email', 'username', 'phone_number', 'user_id'] as const;
+
 /** Returns a name for a user: the name, or else an identifier. */
 export function nameOf({
   name,
@@ -41,7 +42,7 @@ export function nameOf({
   username,
   phone_number,
   user_id,
-}: Pick<UserAnswer, 'name' | 'email' | 'username' | 'phone_number' | 'user_id'>): string {
+}: Pick<UserAnswer, (typeof NAMING)[number]>): string {
   return name ?? email ?? username ?? phone_number ?? user_id;
 }
 
@@ -52,21 +53,4 @@ export function nameOf({
 export function initialOf(name: string): string {
   const [first] = new Intl.Segmenter(undefined, { granularity: 'grapheme' }).segment(name.trim());
   return (first?.segment ?? '?').toUpperCase();
-}
-
-export function rowOf(user: UserAnswer, time: FormatTime): object {
-  const name = nameOf(user);
-  const address = user.email ?? user.phone_number ?? user.username;
-  return {
-    id: user.user_id,
-    url: encodeURIComponent(user.user_id),
-    name,
-    initial: initialOf(name),
-    address: address === name ? undefined : address,
-    connections: [...new Set(user.identities.map(({ connection }) => connection))],
-    isBlocked: user.blocked === true,
-    isUnverified: user.email !== undefined && user.email_verified !== true,
-    lastLogin: time(user.last_login),
-    logins: user.logins_count ?? 0,
-  };
 }

@@ -1,4 +1,6 @@
 // Second factors by message: a code is sent to an address or number of the user.
+
+import { declarePage } from '../../../capabilities/pages/views.ts';
 import { requiredField, textField } from '../../../http/body.ts';
 import { AuthError } from '../../../http/errors.ts';
 import { countryOf } from '../../../http/languages.ts';
@@ -13,11 +15,33 @@ import type { Users } from '../../../users/users.ts';
 import { type Authenticator, type FactorFields, singleId } from '../authenticators.ts';
 import type { FactorRequest } from '../claimant.ts';
 import { factorLimits } from '../declaration.ts';
-import type { Factor, FactorDependencies, FactorPages, StartedEnrollment } from '../factor.ts';
+import {
+  challengeView,
+  enrollmentView,
+  type Factor,
+  type FactorDependencies,
+  type FactorModel,
+  type FactorPages,
+  MFA_CODE_PAGE,
+  type OwnModel,
+  type StartedEnrollment,
+} from '../factor.ts';
 import { CODE_SECONDS, prepareCode } from '../out-of-band.ts';
 import { digitsOf } from '../verify.ts';
 import { oobGrant, verifyOob } from '../verify-oob.ts';
 import { countries, numberOf } from './countries.ts';
+
+/** The form that asks for an address or number. */
+interface AddressForm {
+  address: string;
+  /** For a number: the countries to choose from, and the chosen one. */
+  countries?: { code: string; calling: string; name: string }[];
+  country?: string;
+}
+
+export const MFA_ENROLL_ADDRESS_PAGE = declarePage<FactorModel & AddressForm & { channel: string }>(
+  'mfa/enroll-address',
+);
 
 /** What differs between the channels. */
 interface MessageChannel
@@ -31,7 +55,7 @@ interface MessageChannel
   /** @throws AuthError 400 when it is invalid. */
   fieldsOf(address: string): FactorFields;
   formAddressOf: NonNullable<FactorPages['addressOf']>;
-  form: NonNullable<FactorPages['enrollment']>['model'];
+  form: (...args: Parameters<OwnModel<string | undefined, AddressForm>>) => AddressForm;
 }
 
 export function messageFactor(definition: MessageChannel): Factor {
@@ -57,11 +81,11 @@ export function messageFactor(definition: MessageChannel): Factor {
     pages: {
       typesCode: true,
       addressOf: definition.formAddressOf,
-      enrollment: {
-        template: 'mfa/enroll-address',
-        model: (...page) => ({ channel, ...definition.form(...page) }),
-      },
-      challenge: { template: 'mfa/code', model: () => ({ channel }) },
+      enrollment: enrollmentView(MFA_ENROLL_ADDRESS_PAGE, (...page) => ({
+        channel,
+        ...definition.form(...page),
+      })),
+      challenge: challengeView(MFA_CODE_PAGE, () => ({ channel })),
     },
   };
   return factor;

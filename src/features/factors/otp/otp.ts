@@ -1,7 +1,9 @@
 // Authenticator apps (RFC 6238) as a second factor.
+
 import { Secret, TOTP } from 'otpauth';
 import { z } from 'zod';
 import { qrCode } from '../../../capabilities/pages/qr-code.ts';
+import { declarePage } from '../../../capabilities/pages/views.ts';
 import { requiredField } from '../../../http/body.ts';
 import { AuthError } from '../../../http/errors.ts';
 import { required } from '../../../http/parameter-schemas.ts';
@@ -11,7 +13,15 @@ import type { Authenticator, Enrollee } from '../authenticators.ts';
 import type { Claimant } from '../claimant.ts';
 import { factorEvents } from '../declaration.ts';
 import { accountNameOf } from '../enroll.ts';
-import type { Factor, FactorDependencies, Verification } from '../factor.ts';
+import {
+  challengeView,
+  enrollmentView,
+  type Factor,
+  type FactorDependencies,
+  type FactorModel,
+  MFA_CODE_PAGE,
+  type Verification,
+} from '../factor.ts';
 import { confirmFirstUse, countGuesses, digitsOf, usableAuthenticators } from '../verify.ts';
 
 const SECRET_BYTES = 20;
@@ -65,6 +75,14 @@ async function secretOf(
   return active === true ? undefined : secret;
 }
 
+interface MfaEnrollOtpModel extends FactorModel {
+  /** An SVG. */
+  qr: string;
+  secret: string | undefined;
+}
+
+export const MFA_ENROLL_OTP_PAGE = declarePage<MfaEnrollOtpModel>('mfa/enroll-otp');
+
 export const otp: Factor = {
   ...SECOND_FACTORS.otp,
   authenticatorType: 'otp',
@@ -94,16 +112,13 @@ export const otp: Factor = {
   },
   pages: {
     typesCode: true,
-    enrollment: {
-      template: 'mfa/enroll-otp',
-      model: async (deps, _ctx, { claimant: { user }, state }) => {
-        const id = state.factor === otp.type ? state.authenticatorId : undefined;
-        const secret = id === undefined ? undefined : await secretOf(deps, id);
-        const issuer = deps.config.settings().tenant.friendly_name;
-        return { qr: await qrCode(otpauthUri(secret ?? '', issuer, accountNameOf(user))), secret };
-      },
-    },
-    challenge: { template: 'mfa/code', model: () => ({ channel: 'otp' }) },
+    enrollment: enrollmentView(MFA_ENROLL_OTP_PAGE, async (deps, _ctx, { claimant: { user }, state }) => {
+      const id = state.factor === otp.type ? state.authenticatorId : undefined;
+      const secret = id === undefined ? undefined : await secretOf(deps, id);
+      const issuer = deps.config.settings().tenant.friendly_name;
+      return { qr: await qrCode(otpauthUri(secret ?? '', issuer, accountNameOf(user))), secret };
+    }),
+    challenge: challengeView(MFA_CODE_PAGE, () => ({ channel: 'otp' })),
   },
 };
 

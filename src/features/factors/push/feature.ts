@@ -5,7 +5,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { Context } from 'koa';
 import type { Logger } from 'pino';
 import { z } from 'zod';
-import type { Views } from '../../../capabilities/pages/views.ts';
+import { declarePage, type Views } from '../../../capabilities/pages/views.ts';
 import type { RateLimits } from '../../../capabilities/protection/rate-limit.ts';
 import { feature } from '../../../engine/provider/feature.ts';
 import { bodyOf } from '../../../http/body.ts';
@@ -106,9 +106,16 @@ const deviceRoutes: RouteDeclarations<DeviceRoutesDependencies> = {
   },
 };
 
+interface AuthenticatorModel {
+  origin: string;
+  pushKey: string | undefined;
+}
+
+export const AUTHENTICATOR_PAGE = declarePage<AuthenticatorModel>('authenticator');
+
 async function showPage(deps: DeviceRoutesDependencies, ctx: Context): Promise<void> {
   const model = { origin: deps.baseUrl, pushKey: deps.webPush.publicKey() };
-  await deps.views.page(ctx, 'authenticator', model);
+  await deps.views.page(ctx, AUTHENTICATOR_PAGE, model);
   // The page scans QR codes with the camera; no other page may.
   ctx.set('Permissions-Policy', 'camera=(self)');
 }
@@ -204,5 +211,4 @@ export const authenticator = feature<DeviceRoutesDependencies>({
   hasResources: true,
   limits,
   routes: deviceRoutes,
-  pages: ['authenticator'],
 });

@@ -1,12 +1,22 @@
 // The approval of a login on an enrolled device (docs/authenticator-api.md) as a second factor.
 
 import { qrCode } from '../../../capabilities/pages/qr-code.ts';
+import { declarePage } from '../../../capabilities/pages/views.ts';
 import { AuthError } from '../../../http/errors.ts';
 import { SECOND_FACTORS } from '../../../records/second-factors.ts';
 import type { FactorRequest } from '../claimant.ts';
 import { factorLimits } from '../declaration.ts';
 import { accountNameOf } from '../enroll.ts';
-import type { Challenge, Factor, FactorDependencies, StartedEnrollment } from '../factor.ts';
+import {
+  type Challenge,
+  type ChallengeModel,
+  challengeView,
+  enrollmentView,
+  type Factor,
+  type FactorDependencies,
+  type FactorModel,
+  type StartedEnrollment,
+} from '../factor.ts';
 import { issueDeviceChallenge } from '../out-of-band.ts';
 import { oobGrant, verifyOob } from '../verify-oob.ts';
 import { DEVICE_ENROLLMENT } from './devices.ts';
@@ -53,6 +63,28 @@ const challenge: Required<Factor>['challenge'] = async (
   return deviceChallenge;
 };
 
+interface MfaEnrollPushModel extends FactorModel {
+  /** An SVG of `barcodeUri`. */
+  qr: string;
+  barcodeUri: string;
+  /** Our own authenticator, for a user at the device to enrol. */
+  authenticatorUrl: string;
+  /** Where the page's script asks whether the device has enrolled. */
+  statusUrl: string;
+}
+
+export const MFA_ENROLL_PUSH_PAGE = declarePage<MfaEnrollPushModel>('mfa/enroll-push');
+
+interface MfaPushModel extends ChallengeModel {
+  name: string;
+  /** The number that the device shows too. */
+  number: string | undefined;
+  /** Where the page's script asks whether the device has answered. */
+  statusUrl: string;
+}
+
+export const MFA_PUSH_PAGE = declarePage<MfaPushModel>('mfa/push');
+
 export const push: Factor = {
   ...SECOND_FACTORS.push,
   authenticatorType: 'oob',
@@ -65,22 +97,19 @@ export const push: Factor = {
   grant: oobGrant,
   pages: {
     typesCode: false,
-    enrollment: {
-      template: 'mfa/enroll-push',
-      model: async (_deps, _ctx, { urlOf, state: { barcodeUri = '' } }) => ({
+    enrollment: enrollmentView(
+      MFA_ENROLL_PUSH_PAGE,
+      async (_deps, _ctx, { urlOf, state: { barcodeUri = '' } }) => ({
         qr: await qrCode(barcodeUri),
         barcodeUri,
         authenticatorUrl: `/authenticator#${encodeURIComponent(barcodeUri)}`,
         statusUrl: urlOf('status'),
       }),
-    },
-    challenge: {
-      template: 'mfa/push',
-      model: (_deps, _ctx, { urlOf, state: { number } }, authenticator) => ({
-        name: authenticator?.name ?? '',
-        number,
-        statusUrl: urlOf('status'),
-      }),
-    },
+    ),
+    challenge: challengeView(MFA_PUSH_PAGE, (_deps, _ctx, { urlOf, state: { number } }, authenticator) => ({
+      name: authenticator?.name ?? '',
+      number,
+      statusUrl: urlOf('status'),
+    })),
   },
 };

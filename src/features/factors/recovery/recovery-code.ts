@@ -1,12 +1,20 @@
 // The recovery code as a second factor, used when the others are lost.
+
 import { z } from 'zod';
+import { declarePage } from '../../../capabilities/pages/views.ts';
 import { requiredField } from '../../../http/body.ts';
 import { AuthError } from '../../../http/errors.ts';
 import { required } from '../../../http/parameter-schemas.ts';
 import { SECOND_FACTORS } from '../../../records/second-factors.ts';
 import type { Claimant } from '../claimant.ts';
 import { factorEvents } from '../declaration.ts';
-import type { Factor, FactorDependencies, Verification } from '../factor.ts';
+import {
+  type ChallengeModel,
+  challengeView,
+  type Factor,
+  type FactorDependencies,
+  type Verification,
+} from '../factor.ts';
 import { activeAuthenticators } from '../policy.ts';
 import { countGuesses } from '../verify.ts';
 import { RECOVERY_KIND, useRecoveryCode } from './codes.ts';
@@ -26,6 +34,8 @@ function verify(deps: FactorDependencies, claimant: Claimant, code: string): Pro
   return countGuesses(deps, claimant, verifyCode, EVENTS);
 }
 
+export const MFA_RECOVERY_PAGE = declarePage<ChallengeModel>('mfa/recovery');
+
 export const recoveryCode: Factor = {
   ...SECOND_FACTORS['recovery-code'],
   authenticatorType: 'recovery-code',
@@ -43,5 +53,5 @@ export const recoveryCode: Factor = {
         : new AuthError(403, 'invalid_grant', 'MFA Authorization rejected.');
     },
   },
-  pages: { typesCode: true, challenge: { template: 'mfa/recovery' } },
+  pages: { typesCode: true, challenge: challengeView(MFA_RECOVERY_PAGE, () => ({})) },
 };

@@ -2,6 +2,7 @@
 // because credentials are bound to our host. Applications that may request passkeys create them at their own pages.
 // docs/decisions/second-factors.md#security-keys-are-used-only-on-the-hosted-pages
 
+import { declarePage } from '../../../capabilities/pages/views.ts';
 import type { VerifiedChallenge } from '../../../capabilities/protection/challenges.ts';
 import {
   type Attachment,
@@ -28,7 +29,16 @@ import { sha256 } from '../../../runtime/secrets.ts';
 import { UniqueKeyError, updateWithResult } from '../../../store/contract.ts';
 import type { Claimant } from '../claimant.ts';
 import { accountNameOf } from '../enroll.ts';
-import type { Factor, FactorDependencies, FactorPage, Verification } from '../factor.ts';
+import {
+  type ChallengeModel,
+  challengeView,
+  enrollmentView,
+  type Factor,
+  type FactorDependencies,
+  type FactorModel,
+  type FactorPage,
+  type Verification,
+} from '../factor.ts';
 import { confirmFirstUse, countGuesses, recordUse, usableAuthenticators } from '../verify.ts';
 
 /** Issues a challenge for one view of a page. It replaces the earlier challenge of the same request. */
@@ -48,8 +58,17 @@ async function newChallenge(
   return secret;
 }
 
-/** Returns what the page passes to the browser's script. */
-const modelOf = (kind: WebAuthnKind, options: object) => ({
+/** What the page passes to the browser's script. */
+interface WebAuthnModel {
+  kind: string;
+  /** JSON. */
+  options: string;
+}
+
+export const MFA_ENROLL_WEBAUTHN_PAGE = declarePage<FactorModel & WebAuthnModel>('mfa/enroll-webauthn');
+export const MFA_WEBAUTHN_PAGE = declarePage<ChallengeModel & WebAuthnModel>('mfa/webauthn');
+
+const modelOf = (kind: WebAuthnKind, options: object): WebAuthnModel => ({
   kind: kind.name,
   options: JSON.stringify(options),
 });
@@ -82,33 +101,23 @@ function factor(kind: WebAuthnKind): Factor {
     pages: {
       typesCode: true,
       alerts: { missing: 'mfa.webauthn.missing', wrong: 'mfa.webauthn.wrong' },
-      enrollment: {
-        template: 'mfa/enroll-webauthn',
-        model: async (deps, ctx, page) => {
-          const at = customOrigin(ctx);
-          const { authenticatorId } = page.state;
-          const challenge = await newChallenge(deps, page, { at, authenticatorId });
-          const registration = await registrationOf(deps, asSet(deps, kind), page.claimant, challenge);
-          return modelOf(kind, creationOptions(serverRelyingParty(deps, at), registration));
-        },
-      },
-      challenge: {
-        template: 'mfa/webauthn',
-        model: async (deps, ctx, page) => {
-          const at = customOrigin(ctx);
-          const challenge = await newChallenge(deps, page, { at });
-          const credentials = await credentialsOf(deps, page.claimant, name);
-          return modelOf(
-            kind,
-            requestOptions(
-              serverRelyingParty(deps, at),
-              challenge,
-              asSet(deps, kind).userVerification,
-              credentials,
-            ),
-          );
-        },
-      },
+      enrollment: enrollmentView(MFA_ENROLL_WEBAUTHN_PAGE, async (deps, ctx, page) => {
+        const at = customOrigin(ctx);
+        const { authenticatorId } = page.state;
+        const challenge = await newChallenge(deps, page, { at, authenticatorId });
+        const registration = await registrationOf(deps, asSet(deps, kind), page.claimant, challenge);
+        return modelOf(kind, creationOptions(serverRelyingParty(deps, at), registration));
+      }),
+      challenge: challengeView(MFA_WEBAUTHN_PAGE, async (deps, ctx, page) => {
+        const at = customOrigin(ctx);
+        const challenge = await newChallenge(deps, page, { at });
+        const credentials = await credentialsOf(deps, page.claimant, name);
+        const { userVerification } = asSet(deps, kind);
+        return modelOf(
+          kind,
+          requestOptions(serverRelyingParty(deps, at), challenge, userVerification, credentials),
+        );
+      }),
     },
   };
   return webauthnFactor;

@@ -3,7 +3,7 @@
 
 import type { Context } from 'koa';
 import { z } from 'zod';
-import type { Views } from '../../../capabilities/pages/views.ts';
+import { declarePage, type Views } from '../../../capabilities/pages/views.ts';
 import type { Challenges } from '../../../capabilities/protection/challenges.ts';
 import { completedRequest } from '../../../engine/admission/second-factor.ts';
 import { requestExpired } from '../../../engine/authorize/waiting-requests.ts';
@@ -32,7 +32,7 @@ import { type Clock, epochSeconds } from '../../../runtime/clock.ts';
 import type { Config } from '../../../tenant/config.ts';
 import type { Events } from '../../../tenant/events.ts';
 import type { Login } from '../../../users/login.ts';
-import { shownDetails, shownScopes } from '../../flow/pages.ts';
+import { type ShownDetail, type ShownScope, shownDetails, shownScopes } from '../../flow/pages.ts';
 import type { ServerLogins } from '../../flow/server-logins.ts';
 import {
   type AuthorizationDependencies,
@@ -89,7 +89,7 @@ async function finishLogin(deps: ApprovalPageDependencies, ctx: Context): Promis
   const { acr } = login;
   const approver = { clientId, login: loginOfCode(login, ctx.ip), sid: login.sessionUid };
   const [waiting] = await waitingFor(deps, approver);
-  if (waiting === undefined) return deps.views.page(ctx, 'approval/none', {});
+  if (waiting === undefined) return deps.views.page(ctx, APPROVAL_NONE_PAGE, {});
   const { acrValues = [] } = waiting;
   const isReached = acrValues.length === 0 || acrValues.some((one) => one === acr);
   // The user is only known after the login, and with the user the context classes that their requests ask for. The
@@ -98,6 +98,23 @@ async function finishLogin(deps: ApprovalPageDependencies, ctx: Context): Promis
   const params = { acr_values: acrValues.join(' ') };
   ctx.redirect(await deps.approvalLogins.start(ctx, { clientId, params, data: { hasAsked: true } }));
 }
+
+export const APPROVAL_NONE_PAGE = declarePage('approval/none');
+export const APPROVAL_ALLOWED_PAGE = declarePage('approval/allowed');
+export const APPROVAL_DENIED_PAGE = declarePage('approval/denied');
+
+interface ApprovalAskModel {
+  action: string;
+  csrf: string;
+  ticket: string;
+  request: string;
+  message: string | undefined;
+  scopes: ShownScope[];
+  details: ShownDetail[];
+  client: { name: string; logo: string | undefined };
+}
+
+export const APPROVAL_ASK_PAGE = declarePage<ApprovalAskModel>('approval/ask');
 
 /** Shows the newest request that waits for the user. */
 async function askForAnswer(
@@ -119,7 +136,7 @@ async function askForAnswer(
   });
   // A session that ended meanwhile could not end the form.
   if (!(await deps.sessions.isOpen(sid))) throw requestExpired();
-  await deps.views.page(ctx, 'approval/ask', {
+  await deps.views.page(ctx, APPROVAL_ASK_PAGE, {
     action: APPROVAL_PATH,
     csrf: deps.csrf.token(ctx),
     ticket,
@@ -161,7 +178,7 @@ async function acceptAnswer(deps: ApprovalPageDependencies, ctx: Context): Promi
   const isAllowed = decision === 'accept';
   const approvingLogin = isAllowed ? approver.login : undefined;
   if (found === undefined || !(await answerBackchannelRequest(deps, found, approvingLogin, true)))
-    return deps.views.page(ctx, 'approval/none', {});
+    return deps.views.page(ctx, APPROVAL_NONE_PAGE, {});
   const { clientId, login } = approver;
   if (!isAllowed)
     deps.events.record({
@@ -170,7 +187,7 @@ async function acceptAnswer(deps: ApprovalPageDependencies, ctx: Context): Promi
       user_id: login.userId,
       ip: ctx.ip,
     });
-  await deps.views.page(ctx, isAllowed ? 'approval/allowed' : 'approval/denied', {});
+  await deps.views.page(ctx, isAllowed ? APPROVAL_ALLOWED_PAGE : APPROVAL_DENIED_PAGE, {});
 }
 
 // The CIBA grant, for a request that its user has approved (OpenID Connect CIBA Core 1.0 §10.1, §11).
@@ -280,5 +297,4 @@ export const ciba = feature<CibaDependencies, CibaGrantDependencies>({
     'POST /oauth/bc-authorize': authenticationRoute,
     ...approvalPageRoutes,
   },
-  pages: ['approval/allowed', 'approval/ask', 'approval/denied', 'approval/none'],
 });

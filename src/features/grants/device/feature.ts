@@ -3,7 +3,7 @@
 import type { Context } from 'koa';
 import { z } from 'zod';
 import { qrCode } from '../../../capabilities/pages/qr-code.ts';
-import type { Views } from '../../../capabilities/pages/views.ts';
+import { declarePage, type Views } from '../../../capabilities/pages/views.ts';
 import type { RateLimits } from '../../../capabilities/protection/rate-limit.ts';
 import { addressKey, networkKey } from '../../../capabilities/protection/rate-limit.ts';
 import { completedRequest } from '../../../engine/admission/second-factor.ts';
@@ -59,6 +59,20 @@ const devicePageRoutes: RouteDeclarations<DevicePageDependencies> = {
   [`GET ${ACTIVATION_PATH}/callback/:client`]: { ...PAGE, handle: finishLogin },
 };
 
+export const DEVICE_ALLOWED_PAGE = declarePage('device/allowed');
+export const DEVICE_DENIED_PAGE = declarePage('device/denied');
+
+interface DeviceConfirmModel {
+  action: string;
+  csrf: string;
+  userCode: string;
+  qr: string;
+  ip: string | undefined;
+  client: { name: string; logo: string | undefined };
+}
+
+export const DEVICE_CONFIRM_PAGE = declarePage<DeviceConfirmModel>('device/confirm');
+
 async function showActivation(deps: DevicePageDependencies, ctx: Context): Promise<void> {
   const { user_code: typed } = ctx.query;
   if (typeof typed !== 'string' || typed === '') return askForCode(deps, ctx);
@@ -68,7 +82,7 @@ async function showActivation(deps: DevicePageDependencies, ctx: Context): Promi
   const client = await deps.config.client(clientId);
   await deps.views.page(
     ctx,
-    'device/confirm',
+    DEVICE_CONFIRM_PAGE,
     {
       action: `${ACTIVATION_PATH}/confirm`,
       csrf: deps.csrf.token(ctx),
@@ -129,7 +143,7 @@ async function finishLogin(deps: DevicePageDependencies, ctx: Context): Promise<
     ...(organization !== undefined && { organization }),
   };
   if (!(await decideRequest(deps, waiting, approval))) return askForCode(deps, ctx, '', WRONG_CODE);
-  await deps.views.page(ctx, 'device/allowed', {});
+  await deps.views.page(ctx, DEVICE_ALLOWED_PAGE, {});
 }
 
 // docs/decisions/tokens.md#a-login-for-a-device-is-a-login-at-authorize
@@ -156,7 +170,7 @@ async function refuse(
   const { clientId } = waiting;
   const type = fault === undefined ? logEvents.fdecc : logEvents.fdeac;
   deps.events.record({ type, client_id: clientId, ip: ctx.ip, description: fault?.description ?? '' });
-  await deps.views.page(ctx, 'device/denied', {});
+  await deps.views.page(ctx, DEVICE_DENIED_PAGE, {});
 }
 
 /** The error for a typed code: a message key, and the status of the answer. */
@@ -192,6 +206,17 @@ async function findRequest(
   return found;
 }
 
+interface DeviceCodeModel {
+  action: string;
+  csrf: string;
+  typed: string;
+  shape: string;
+  isDigits: boolean;
+  alert?: string;
+}
+
+export const DEVICE_CODE_PAGE = declarePage<DeviceCodeModel>('device/code');
+
 async function askForCode(
   { config, csrf, views }: DevicePageDependencies,
   ctx: Context,
@@ -201,7 +226,7 @@ async function askForCode(
   const { charset, mask } = config.settings().tenant.device_flow;
   await views.page(
     ctx,
-    'device/code',
+    DEVICE_CODE_PAGE,
     {
       action: ACTIVATION_PATH,
       csrf: csrf.token(ctx),
@@ -384,5 +409,4 @@ export const device = feature<DeviceDependencies, DeviceGrantDependencies>({
     },
     ...devicePageRoutes,
   },
-  pages: ['device/allowed', 'device/code', 'device/confirm', 'device/denied'],
 });
