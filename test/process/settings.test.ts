@@ -33,7 +33,7 @@ const behindProxy = { TLS: 'proxy', TRUSTED_PROXIES: '127.0.0.1', BASE_URL };
 
 describe('settings', () => {
   it('are those of development by default', () => {
-    expect(readSettings({})).to.deep.equal({
+    expect(readSettings({})).to.deep.include({
       port: 3000,
       host: '127.0.0.1',
       baseUrl: 'https://localhost:3000',
@@ -41,7 +41,7 @@ describe('settings', () => {
       tenantFile: 'config/tenant.yaml',
       dataDir: './data',
       tls: { mode: 'auto' },
-      signing: { kind: 'local' },
+      signing: { place: 'local', variables: {} },
       console: true,
       logStreamFiles: false,
       maxConnections: 10_000,

@@ -143,7 +143,7 @@ describe('a place that keeps keys', () => {
   const logged: unknown[] = [];
   const holderOf = (timeout?: number) =>
     openHolder(
-      { kind: 'command', command: outside.command.split(' ') },
+      { place: 'command', variables: { SIGNING_COMMAND: outside.command } },
       {
         hidden: [],
         outbound: { fetch },
@@ -191,7 +191,7 @@ describe('a place that keeps keys', () => {
       const program = `${outside.directory}/set.mjs`;
       writeFileSync(program, `process.stdout.write(${JSON.stringify(set)})`);
       const holder = openHolder(
-        { kind: 'command', command: [process.execPath, program] },
+        { place: 'command', variables: { SIGNING_COMMAND: `${process.execPath} ${program}` } },
         {
           hidden: [],
           outbound: { fetch },

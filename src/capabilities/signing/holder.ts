@@ -3,15 +3,12 @@ import { createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto';
 import PQueue from 'p-queue';
 import type { Logger } from 'pino';
 import { AuthError } from '../../http/errors.ts';
-import type { Outbound } from '../../http/outbound.ts';
 import { isSigningAlg, type SigningAlg } from '../../records/signing-algs.ts';
 import type { Clock } from '../../runtime/clock.ts';
-import { withoutEnd } from '../../runtime/without-end.ts';
-import { keySetOf, signingCommand } from './command.ts';
 import { joseSignature } from './der.ts';
 import { verifySignature } from './local.ts';
-import type { KeyPlace, SignRequest } from './place.ts';
-import type { SigningSettings } from './settings.ts';
+import type { KeyPlace, PlaceNeeds, SignRequest } from './place.ts';
+import { placeOf, type SigningSettings } from './settings.ts';
 
 export interface ExternalKey {
   kid: string;
@@ -39,30 +36,19 @@ const MAX_QUEUED = 512;
 const HEALTHY_MS = 5_000;
 
 interface HolderDependencies {
-  outbound: Pick<Outbound, 'fetch'>;
   log: Pick<Logger, 'error'>;
   clock: Clock;
   /** Time limit of a signature, milliseconds. */
   timeout?: number | undefined;
 }
 
-// docs/decisions/clients-keys.md#external-keys-are-used-through-a-program-or-a-service-not-through-a-library
-/**
- * Opens the key holder that the settings name; undefined where keys are in the store.
- * @param deps.hidden names of variables that a program that signs does not get.
- */
+/** Opens the key holder that the settings name; undefined where keys are in the store. */
 export function openHolder(
   settings: SigningSettings['signing'],
-  deps: HolderDependencies & { hidden: readonly string[] },
+  deps: HolderDependencies & PlaceNeeds,
 ): KeyHolder | undefined {
-  switch (settings.kind) {
-    case 'local':
-      return undefined;
-    case 'command':
-      return keyHolder(signingCommand(settings.command, deps.hidden), deps);
-    case 'http':
-      return keyHolder(signingService(settings, deps.outbound), deps);
-  }
+  const place = placeOf(settings).open(settings.variables, deps);
+  return place && keyHolder(place, deps);
 }
 
 /** Makes a key holder of a place: limits concurrency and time, and verifies every signature. */
@@ -139,55 +125,4 @@ function fitsAlgorithm(
   if (alg === 'EdDSA') return type === 'ed25519';
   if (alg === 'ES256') return type === 'ec' && details?.namedCurve === 'prime256v1';
   return type === 'rsa' && (details?.modulusLength ?? 0) >= 2048;
-}
-
-// SIGNING=http: signs with a service that holds the keys (docs/keys.md "A service"), through the client with the rules
-// for outbound requests.
-
-interface Service {
-  url: string;
-  secret: string;
-}
-
-/** Bytes. Key sets and signatures are short. */
-const MAX_RESPONSE_BYTES = 256 * 1024;
-
-/**
- * @returns functions that throw an Error when the service answers with a status other than 2xx, or with another
- *   content.
- */
-function signingService({ url, secret }: Service, { fetch }: Pick<Outbound, 'fetch'>): KeyPlace {
-  const base = withoutEnd(url, '/');
-  const request = async (path: string, init: RequestInit): Promise<string> => {
-    const response = await fetch(`${base}${path}`, {
-      ...init,
-      headers: { ...init.headers, authorization: `Bearer ${secret}`, accept: 'application/json' },
-      redirect: 'error',
-      maxBytes: MAX_RESPONSE_BYTES,
-    });
-    if (!response.ok) throw new Error(`the signing service answered ${response.status}`);
-    return response.text();
-  };
-  return {
-    keys: async (signal) => keySetOf(await request('/keys', { signal })),
-    sign: async ({ alg, kid, data }, signal) => {
-      const answer = await request('/sign', {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({ alg, kid, data: Buffer.from(data).toString('base64') }),
-        signal,
-      });
-      return Buffer.from(signatureOf(answer), 'base64');
-    },
-  };
-}
-
-function signatureOf(answer: string): string {
-  try {
-    const { signature } = JSON.parse(answer) as { signature?: unknown };
-    if (typeof signature === 'string') return signature;
-  } catch {
-    // Reported below.
-  }
-  throw new Error('the signing service gave no signature');
 }

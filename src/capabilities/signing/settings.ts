@@ -1,62 +1,69 @@
 // Where the signing keys are.
 import { z } from 'zod';
-import { isCallable } from '../../http/outbound.ts';
 import { settingsGroup } from '../../runtime/settings-group.ts';
+import { type SigningPlace, signingPlace } from './place.ts';
+import { command } from './places/command.ts';
+import { http } from './places/http.ts';
+
+const local = signingPlace({
+  name: 'local',
+  variables: {},
+  address: undefined,
+  open: () => undefined,
+});
+
+// docs/decisions/clients-keys.md#external-keys-are-used-through-a-program-or-a-service-not-through-a-library
+/** The places that may keep the keys. */
+const PLACES: readonly [SigningPlace, ...SigningPlace[]] = [local, command, http];
 
 export interface SigningSettings {
-  signing:
-    | { kind: 'local' }
-    /** The program and its first arguments. */
-    | { kind: 'command'; command: readonly string[] }
-    | { kind: 'http'; url: string; secret: string };
+  signing: {
+    /** The name of the place. */
+    place: string;
+    /** The variables that the place declares, as they were read. */
+    variables: Readonly<Record<string, unknown>>;
+  };
 }
 
-/** The settings that each place requires, in the order in which they are reported. */
-const NEEDS = {
-  local: [],
-  command: ['SIGNING_COMMAND'],
-  http: ['SIGNING_URL', 'SIGNING_SECRET'],
-} as const;
+/** @throws Error for a name that no place has */
+export function placeOf({ place: name }: Pick<SigningSettings['signing'], 'place'>): SigningPlace {
+  const place = PLACES.find((one) => one.name === name);
+  if (place === undefined) throw new Error(`no place of signing keys is named ${name}`);
+  return place;
+}
+
+interface Values {
+  [variable: string]: unknown;
+  SIGNING: string;
+}
+
+/** Any may be left out where another place is chosen. */
+const variables = Object.fromEntries(
+  PLACES.flatMap((place) =>
+    Object.entries(place.variables).map(([name, form]) => [
+      name,
+      z.optional(form).meta({ ...z.globalRegistry.get(form) }),
+    ]),
+  ),
+);
 
 export const signingSettings = settingsGroup({
   variables: {
-    SIGNING: z.enum(['local', 'command', 'http']).default('local').meta({
-      description:
-        'where the signing keys are: `local` in the store, the others outside it; see [keys.md](keys.md)',
-    }),
-    SIGNING_COMMAND: z.string().optional().meta({
-      description: 'with `SIGNING=command`: the program and its first arguments, separated by spaces',
-    }),
-    SIGNING_URL: z
-      .string()
-      .refine(
-        isCallable,
-        'must be an https address without user and password, or an http one that OUTBOUND_ALLOW opens',
-      )
-      .optional()
-      .meta({ description: 'with `SIGNING=http`: the address of the signing service' }),
-    SIGNING_SECRET: z.string().min(22).optional().meta({
-      isSecret: true,
-      description: 'with `SIGNING=http`: the bearer token for the service, at least 22 characters',
-    }),
+    SIGNING: z
+      .enum(PLACES.map(({ name }) => name))
+      .default(local.name)
+      .meta({
+        description:
+          'where the signing keys are: `local` in the store, the others outside it; see [keys.md](keys.md)',
+      }),
+    ...variables,
   },
-  faults: (own) =>
-    NEEDS[own.SIGNING]
-      .filter((name) => own[name] === undefined)
-      .map((name) => `${name}: required with SIGNING=${own.SIGNING}`),
-  settings: ({
-    SIGNING: kind,
-    SIGNING_COMMAND = '',
-    SIGNING_URL: url = '',
-    SIGNING_SECRET: secret = '',
-  }): SigningSettings => {
-    switch (kind) {
-      case 'local':
-        return { signing: { kind } };
-      case 'command':
-        return { signing: { kind, command: SIGNING_COMMAND.split(' ').filter((part) => part !== '') } };
-      case 'http':
-        return { signing: { kind, url, secret } };
-    }
+  faults: ({ SIGNING: name, ...values }: Values) =>
+    Object.entries(placeOf({ place: name }).variables)
+      .filter(([variable, form]) => values[variable] === undefined && !z.safeParse(form, undefined).success)
+      .map(([variable]) => `${variable}: required with SIGNING=${name}`),
+  settings: ({ SIGNING: place, ...values }: Values): SigningSettings => {
+    const names = Object.keys(placeOf({ place }).variables);
+    return { signing: { place, variables: Object.fromEntries(names.map((name) => [name, values[name]])) } };
   },
 });

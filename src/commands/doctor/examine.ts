@@ -3,6 +3,7 @@ import { stat, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Logger } from 'pino';
 import { unknownLimits } from '../../capabilities/protection/rate-limit.ts';
+import { placeOf } from '../../capabilities/signing/settings.ts';
 import { metadataFaults } from '../../features/connections/samlp/metadata-faults.ts';
 import { createOutbound, type Outbound, outboundRules } from '../../http/outbound.ts';
 import type { TenantFile } from '../../records/tenant.ts';
@@ -209,7 +210,9 @@ async function checkExternalHosts(
   addresses: readonly Address[],
   clock: Clock,
 ): Promise<Finding[]> {
-  const signing = settings.signing.kind === 'http' ? [{ of: 'SIGNING_URL', url: settings.signing.url }] : [];
+  const { address: of = '' } = placeOf(settings.signing);
+  const url = settings.signing.variables[of];
+  const signing = typeof url === 'string' ? [{ of, url }] : [];
   const remaining = distinctHosts([...signing, ...addresses]).slice(0, MAX_HOSTS);
   const hostFindings: Finding[] = [];
   const skews: number[] = [];

@@ -1,13 +1,26 @@
 // SIGNING=command: signs with a program of the operator (docs/keys.md "A program").
 import { spawn } from 'node:child_process';
-import type { KeyPlace } from './place.ts';
+import { z } from 'zod';
+import { type KeyPlace, keySetOf, signingPlace } from '../place.ts';
 
-/**
- * @param command the program and its first arguments.
- * @param hidden names of variables that it does not get.
- */
-export function signingCommand(command: readonly string[], hidden: readonly string[]): KeyPlace {
-  const [program = '', ...first] = command;
+export const command = signingPlace({
+  name: 'command',
+  variables: {
+    SIGNING_COMMAND: z.string().meta({
+      description: 'with `SIGNING=command`: the program and its first arguments, separated by spaces',
+    }),
+  },
+  address: undefined,
+  open: ({ SIGNING_COMMAND: text }, { hidden }) =>
+    signingCommand(
+      text.split(' ').filter((part) => part !== ''),
+      hidden,
+    ),
+});
+
+/** @param hidden names of variables that the program does not get. */
+function signingCommand(words: readonly string[], hidden: readonly string[]): KeyPlace {
+  const [program = '', ...first] = words;
   return {
     keys: async (signal) => {
       const keys = keySetOf(await runProgram({ program, args: [...first, 'keys'], hidden, signal }));
@@ -19,18 +32,6 @@ export function signingCommand(command: readonly string[], hidden: readonly stri
     sign: ({ alg, kid, data }, signal) =>
       runProgram({ program, args: [...first, 'sign', alg, kid], input: data, hidden, signal }),
   };
-}
-
-/** Returns the keys of a JWK Set (RFC 7517 §5). @throws Error when the text is no such set. */
-export function keySetOf(text: Uint8Array | string): Record<string, unknown>[] {
-  let set: { keys?: unknown } | null;
-  try {
-    set = JSON.parse(Buffer.from(text).toString('utf8')) as { keys?: unknown } | null;
-  } catch {
-    throw new Error('the key set is no JSON');
-  }
-  if (!Array.isArray(set?.keys)) throw new Error('the key set has no keys');
-  return set.keys.filter((key): key is Record<string, unknown> => typeof key === 'object' && key !== null);
 }
 
 interface ProgramRequest {
