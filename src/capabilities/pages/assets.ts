@@ -12,7 +12,6 @@ export interface Assets {
    * @throws Error when there is no such file.
    */
   path(name: string): string;
-  /** Returns the names of the assets with a file name ending, as `.css`. */
   names(ending: string): string[];
   /** Returns an asset's content, to serve it under a fixed name. @throws Error when there is no such file. */
   content(name: string): Buffer;

@@ -54,10 +54,7 @@ function brandSchemes(brand: BrandColors): { light: Properties; dark: Properties
   return { light: scheme(DEFAULTS.light, primary, page), dark: scheme(DEFAULTS.dark, primary, darkPage) };
 }
 
-/**
- * Returns the tenant's font as CSS, and its origin.
- * @param url the address of the font file; anything but an https address gives no CSS.
- */
+/** @param url the address of the font file; anything but an https address gives no CSS. */
 export function fontCss(url: unknown): { css: string; origin?: string } {
   const file = addressCss(url);
   if (file === undefined) return { css: '' };
@@ -143,7 +140,6 @@ function arches(page: Hex, accent: Hex): Record<string, Hex> {
   return Object.fromEntries(shares.map((share, i) => [`arch-${i + 1}`, mix(page, light, share)]));
 }
 
-/** Returns custom properties as CSS declarations. */
 export function declarations(all: Properties): string {
   return Object.entries(all)
     .map(([name, value]) => `--${name}:${value}`)

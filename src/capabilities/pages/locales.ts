@@ -8,7 +8,6 @@ import { FALLBACK, languagesIn } from '../../tenant/languages.ts';
 /** A message, or one per plural category (CLDR), chosen by the value `count`. */
 export type Message = string | Readonly<Record<string, string>>;
 
-/** The values that replace `{name}` in a message. */
 export type MessageValues = Readonly<Record<string, unknown>>;
 
 export interface Locale {
@@ -17,7 +16,7 @@ export interface Locale {
   /** The tag by which requests are matched. */
   canonicalTag: string;
   direction: 'ltr' | 'rtl';
-  /** Returns the message of a key. @throws Error when neither the locale nor English has the key. */
+  /** @throws Error when neither the locale nor English has the key. */
   text(key: string, values?: MessageValues): string;
   /** Reports whether the locale or English has a key. */
   has(key: string): boolean;
@@ -38,7 +37,6 @@ function isMessages(read: unknown): read is Record<string, Message> {
 
 type Messages = Readonly<Record<string, Message>>;
 
-/** Returns the message of a key in one language. */
 type Find = (key: string) => Message | undefined;
 
 /**
@@ -59,7 +57,6 @@ export function readLocales(directory: string): ReadonlyMap<string, Locale> {
 /** The beginning of the keys of the console. */
 const CONSOLE = 'console.';
 
-/** Returns a function that finds the messages in the folder of a language. */
 function messagesOf(folder: string): Find {
   const everybody = readOnce(folder);
   const console = readOnce(join(folder, 'console'));

@@ -9,7 +9,6 @@ import { HEAD, WIDGET } from '../liquid/templates.ts';
 import { SCREENS } from './custom-texts.ts';
 import type { Locale } from './locales.ts';
 
-/** The tenant's settings of its pages. */
 export type Settings = Frozen<Pick<TenantRecord, 'tenant' | 'branding'>>;
 
 /** The variables of such a template, as in the hosted service. */
@@ -49,7 +48,6 @@ const SAMPLE: TemplateModel = {
   locale: 'en',
 };
 
-/** A template around a page: what it is rendered with. */
 export interface PageTemplate {
   source: string;
   variables: TemplateModel;
@@ -60,7 +58,6 @@ export interface PageTemplate {
 }
 
 /**
- * Puts a page into a template.
  * @param html the complete page of ours.
  * @returns undefined when one of the places is missing from the rendered template.
  * @throws TemplateFault for a template that cannot be rendered.
@@ -87,10 +84,7 @@ const FRAMED_PAGES = /^(login|mfa|passwordless|account|logout)\//;
 /** Reports whether a page is shown inside the tenant's template. @param template its path below views/pages. */
 export const isFramed = (template: string): boolean => FRAMED_PAGES.test(template);
 
-/**
- * Returns the variables of the tenant's template for a page.
- * @param settings those of the tenant, with an organization's in their place where it has its own.
- */
+/** @param settings those of the tenant, with an organization's in their place where it has its own. */
 export function templateModel(
   { tenant, branding }: Settings,
   page: {

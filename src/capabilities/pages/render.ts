@@ -15,14 +15,12 @@ import type { Locale, MessageValues } from './locales.ts';
 import { inTemplate, isFramed, type PageTemplate, type Settings, templateModel } from './page-template.ts';
 import { fontOf, logoOf, type OrganizationColors, type Theme, themeLook } from './theme.ts';
 
-/** The branding of an organization. */
 export interface BrandedOrganization {
   name: string;
   display_name?: string | undefined;
   branding?: unknown;
 }
 
-/** The tenant's customizations of its pages. */
 export interface Look {
   texts: CustomTexts;
   template: string | undefined;
@@ -36,7 +34,6 @@ interface Rendering {
   locale: Locale;
 }
 
-/** A rendered page, and the facts that its content security policy depends on. */
 interface Rendered {
   html: string;
   nonce: string;
@@ -46,15 +43,13 @@ interface Rendered {
 }
 
 interface RendererDependencies {
-  /** The `views` directory. */
   directory: string;
   assets: Assets;
   random: Random;
-  /** Renders the tenant's own template. */
   liquid: ReportingLiquid;
 }
 
-/** Renders a page. @throws Error when the template or a message is missing. */
+/** @throws Error when the template or a message is missing. */
 type Render = (template: string, model: object, rendering: Rendering) => Promise<Rendered>;
 
 /** Creates the renderer. Each template is read when it is first needed. */
@@ -143,10 +138,7 @@ function withThemeLogo(look: Settings, theme: Theme | undefined): Settings {
   return logo === undefined ? look : { ...look, branding: { ...look.branding, logo_url: logo } };
 }
 
-/**
- * Returns the settings with the branding of the organization in place of the tenant's. `colors` holds the colours that
- * the tenant's theme does not replace.
- */
+/** `colors` holds the colours that the tenant's theme does not replace. */
 function withOrganizationBranding(
   look: Settings,
   organization: Rendering['organization'],
@@ -226,7 +218,6 @@ function withLanguages(html: string): string {
 
 // Selects what the layout shows of the tenant, and which images a page contains.
 
-/** The tenant's data in the layout. */
 interface TenantLayout {
   name: string;
   logo: string | undefined;
@@ -243,7 +234,6 @@ interface WithLogos {
   others?: readonly { logo?: string }[];
 }
 
-/** Returns the addresses of the images on a page. */
 function imagesOf(
   { logo, favicon }: TenantLayout,
   { client, connections = [], others = [] }: WithLogos,

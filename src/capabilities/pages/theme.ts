@@ -19,7 +19,6 @@ import {
 /** A theme as stored. Every member is checked where it is used. */
 export type Theme = Readonly<Record<string, unknown>>;
 
-/** What a theme adds to a page. */
 interface ThemeLook {
   /** CSS that follows the CSS of the branding. */
   css: string;
@@ -117,7 +116,6 @@ function schemeOf(
   };
 }
 
-/** Returns the corners and line widths. */
 function bordersOf(theme: Theme): Record<string, string> {
   const borders = section(theme, 'borders');
   const corner = (style: unknown, radius: unknown) => {
@@ -186,13 +184,11 @@ function placesCss(theme: Theme): string {
 const sideOf = (value: unknown, sides: Readonly<Record<string, string>>): string | undefined =>
   typeof value === 'string' && Object.hasOwn(sides, value) ? sides[value] : undefined;
 
-/** Returns the address of a theme's own logo. */
 export function logoOf(theme: Theme): string | undefined {
   const { logo_url: logo } = section(theme, 'widget');
   return typeof logo === 'string' && logo !== '' ? logo : undefined;
 }
 
-/** Returns the address of a theme's own font. */
 export function fontOf(theme: Theme): string | undefined {
   const { font_url: font } = section(theme, 'fonts');
   return typeof font === 'string' && font !== '' ? font : undefined;

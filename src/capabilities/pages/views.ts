@@ -87,19 +87,16 @@ export interface Views {
     model: NoInfer<M>,
     options?: PageOptions,
   ): Promise<void>;
-  /** Answers with the error page. */
   error(ctx: Context, error: AuthError, options?: Pick<PageOptions, 'uiLocales'>): Promise<void>;
   /**
    * Answers with a page in another look. It cannot run scripts or send forms, and only pages of its own origin can
    * frame it.
    */
   preview(ctx: Context, sample: PageWithModel, options: PreviewOptions): Promise<void>;
-  /** Returns the locale in which a page answers the request. @param uiLocales as in {@link PageOptions}. */
+  /** @param uiLocales as in {@link PageOptions}. */
   locale(ctx: Context, uiLocales?: string): Locale;
-  /** All locales by tag. */
   locales: ReadonlyMap<string, Locale>;
   assets: Assets;
-  /** Renders the tenant's own templates. */
   liquid: ReportingLiquid;
 }
 
@@ -113,7 +110,6 @@ interface PreviewOptions {
 }
 
 interface ViewsDependencies {
-  /** The `views` directory. */
   directory: string;
   random: Random;
   settings(): Settings;
@@ -314,7 +310,6 @@ function inScheme(css: string, scheme: Scheme): string {
     .replaceAll(/color-scheme\s*:\s*light dark/g, `color-scheme:${scheme}`);
 }
 
-/** Sets the headers of a preview. */
 function setPreviewHeaders(ctx: Context, policy: Policy): void {
   ctx.set('Content-Type', 'text/html; charset=utf-8');
   ctx.set('Cache-Control', 'no-store');
@@ -332,7 +327,6 @@ export interface ShownClient {
   isConsole?: true;
 }
 
-/** Returns the data of an application for templates. */
 export function shownClient({
   client_id,
   name,

@@ -90,7 +90,6 @@ interface ConnectedRoutesDependencies extends AccountRoutesDependencies, Connect
 
 const PATH = '/me/v1/connected-accounts';
 
-/** The routes of connected accounts. */
 const connectedAccountRoutes: RouteDeclarations<ConnectedRoutesDependencies> = {
   [`POST ${PATH}/connect` as const]: accountRoute('create:me:connected_accounts', {
     summary: 'Begin to connect an account at another provider',
@@ -176,10 +175,7 @@ function read<Q extends z.ZodType>(ctx: Context, schema: Q): z.output<Q> {
   throw invalidQuery(path.join('.'), message);
 }
 
-/**
- * Returns one page of a list.
- * @param from the name of the last item of the page before; if it is gone, the list starts again.
- */
+/** @param from the name of the last item of the page before; if it is gone, the list starts again. */
 function pageOf<T>(
   all: readonly T[],
   nameOf: (one: T) => string,
@@ -198,7 +194,6 @@ type Deps = AccountRoutesDependencies;
 
 const METHODS_PATH = '/me/v1/authentication-methods';
 
-/** The routes of authentication methods and factors. */
 const methodRoutes: RouteDeclarations<Deps> = {
   [`GET ${METHODS_PATH}` as const]: accountRoute('read:me:authentication_methods', {
     summary: "List the user's authentication methods",

@@ -34,7 +34,6 @@ import type { UsersDependencies } from './users/dependencies.ts';
 import { usersReadAhead } from './users/read-ahead.ts';
 import { usersRoutes } from './users/routes.ts';
 
-/** The dependencies of all areas of the console. */
 export type ConsoleDependencies = ConsolePageDependencies &
   ApiCallDependencies &
   ActionsDependencies &
@@ -61,7 +60,6 @@ const shellRoutes: RouteDeclarations<ConsolePageDependencies> = {
   [`GET ${CONSOLE}/callback` as const]: { ...PAGE, limit: consoleLimits.console, handle: finishLogin },
 };
 
-/** All routes of the console. */
 export const consoleRoutes: RouteDeclarations<ConsoleDependencies> = {
   ...shellRoutes,
   ...overviewRoutes,
@@ -80,7 +78,6 @@ export const consoleRoutes: RouteDeclarations<ConsoleDependencies> = {
 /** What the console makes of other capabilities, or has by another name. */
 type Made = 'connectionChecks' | 'csrf' | 'management' | 'paths' | 'readUsersAhead' | 'scopes';
 
-/** The capabilities that the console needs. */
 export type ConsoleNeeds = Omit<ConsoleDependencies, Made> &
   ManagementNeeds &
   Parameters<typeof usersReadAhead>[0] & {
@@ -103,7 +100,6 @@ function consoleDependencies(needs: ConsoleNeeds): ConsoleDependencies {
   };
 }
 
-/** Returns the scopes of the Management API. */
 const managementScopes = (issuer: string) => managementApi(issuer).scopes.map(({ value }) => value);
 
 type ErrorPageNeeds = Omit<Parameters<typeof showErrorInConsole>[0], 'paths' | 'scopes'> & {

@@ -174,9 +174,7 @@ function sendManagementOpenApi({ managementOpenApi }: DevelopmentDependencies, c
 // The OpenAPI 3.1 document, made from the features' declarations of their routes.
 
 interface ApiDescription {
-  /** The version of Gatehouse. */
   version: string;
-  /** The public origin. */
   baseUrl: string;
   /** The tenant's vendor host, for its grant types. */
   vendorHost: string;

@@ -35,7 +35,6 @@ const oneOf = (values: readonly string[]) => z.enum([...new Set(values)]);
 const authenticatorTypes = (factors: typeof FACTORS) =>
   oneOf(factors.map(({ authenticatorType }) => authenticatorType));
 
-/** The answer of POST /mfa/challenge. */
 const challengeAnswer = z.object({
   challenge_type: authenticatorTypes(FACTORS.filter(({ grant }) => grant !== undefined)),
   oob_code: optional('With `oob`: for the token endpoint.'),
@@ -55,7 +54,6 @@ const association = z.object({
   recovery_codes: z.array(z.string()).optional().describe('With the first authenticator.'),
 });
 
-/** One authenticator in the answer of GET /mfa/authenticators. */
 const authenticatorAnswer = z.object({
   id: z.string(),
   authenticator_type: authenticatorTypes(FACTORS),
@@ -67,7 +65,7 @@ const authenticatorAnswer = z.object({
 
 interface MfaRoutesDependencies extends BearerDependencies {
   log: Logger;
-  /** Authenticates the application that sent the request. @returns its `client_id`. */
+  /** @returns its `client_id`. */
   authenticateClient(ctx: Context): Promise<string>;
 }
 
@@ -95,7 +93,6 @@ const associateBody = z.object({
   email: unchecked("With `email`: the e-mail address; by default the user's own."),
 });
 
-/** The routes of the MFA API. */
 const mfaRoutes: RouteDeclarations<MfaRoutesDependencies> = {
   'POST /mfa/challenge': route({
     ...api,
@@ -170,7 +167,7 @@ async function handleChallenge(
   };
 }
 
-/** Checks that the application has an MFA grant type. @throws AuthError 403 */
+/** @throws AuthError 403 */
 async function requireMfaGrant({ config }: MfaRoutesDependencies, clientId: string): Promise<void> {
   const grantTypes = (await config.client(clientId))?.grant_types ?? [];
   if (grantTypes.some((type) => type.includes('/oauth/grant-type/mfa-'))) return;
@@ -301,7 +298,6 @@ function authenticatorView(deps: ViewDependencies, authenticator: Authenticator)
   };
 }
 
-/** Returns the factor and channel that describe an authenticator to applications. */
 function termsOf(deps: ViewDependencies, authenticator: Authenticator) {
   const factor = factorOf(deps, authenticator);
   return { factor, channel: factor?.channel?.(deps.config.settings().vendor_channel) };

@@ -35,7 +35,6 @@ interface CrossOriginDependencies {
   events: Events;
   rateLimits: RateLimits;
   random: Random;
-  /** Whether an application has a connection of that name or realm. */
   hasRealm(clientId: string, realm: string): Promise<boolean>;
   /**
    * The grants accepted as credential types: first factors only, because a ticket starts a login and must not complete the
@@ -122,7 +121,7 @@ async function logIn(deps: CrossOriginDependencies, ctx: Context): Promise<void>
   };
 }
 
-/** Checks the `realm` of a request. @throws AuthError 400 when the application has no such connection. */
+/** @throws AuthError 400 when the application has no such connection. */
 async function checkRealm(
   { hasRealm }: CrossOriginDependencies,
   client: Client,
@@ -153,7 +152,6 @@ async function authenticate(
   throw unsupportedType();
 }
 
-/** Checks that the `Origin` header is one of the application's registered origins. */
 function checkOrigin(client: Client, origin: string): void {
   if (client.cross_origin_authentication !== true) {
     throw new AuthError(401, 'unauthorized_client', 'Cross origin login not allowed.');

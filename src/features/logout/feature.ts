@@ -42,7 +42,6 @@ interface PageDependencies {
   users: Users;
 }
 
-/** The path that the consent form posts to. */
 const CONSENT_PATH = '/oidc/logout/consent';
 
 /** Seconds after which the browser leaves the page with frames, whether or not they have loaded. */
@@ -154,7 +153,6 @@ const rpParameters = z.object({
   ui_locales: optional('Languages of the pages, preferred first; the first must be enabled in the tenant.'),
 } satisfies Record<(typeof RP_PARAMETERS)[number], unknown>);
 
-/** The routes of logout. */
 const logoutRoutes: RouteDeclarations<LogoutDependencies> = {
   'GET /v2/logout': {
     ...endpoint,
@@ -200,7 +198,6 @@ async function v2Logout(deps: LogoutDependencies, ctx: Context): Promise<void> {
   await finishLogout(deps, ctx, await endSession(deps, ctx, logout));
 }
 
-/** Handles the return from the upstream provider. */
 async function handleProviderReturn(deps: LogoutDependencies, ctx: Context): Promise<void> {
   const { state } = queryFields(ctx, ['state']);
   await finishLogout(deps, ctx, { to: await returnFromProvider(deps, state), frames: [] });
@@ -220,9 +217,7 @@ async function rpLogout(
   await finishLogout(deps, ctx, await endSession(deps, ctx, logout), request.ui_locales);
 }
 
-/**
- * Handles the form of the consent page. The request is validated again, because the form could have been changed.
- */
+/** The request is validated again, because the form could have been changed. */
 async function handleConsent(deps: LogoutDependencies, ctx: Context): Promise<void> {
   deps.csrf.verify(ctx);
   const { decision, session: confirmedSid } = postedFields(ctx, ['decision', 'session']);

@@ -32,7 +32,6 @@ import { exportLinks, type LinkDependencies } from './jobs/links.ts';
 
 interface ManagementRoutesDependencies extends CallerDependencies, AnswerDependencies {}
 
-/** Returns the route of a call. */
 function routeOf<D>(call: Call<D>): RouteDeclaration<D & ManagementRoutesDependencies> {
   return route({
     limit: managementLimits.management,
@@ -143,7 +142,6 @@ interface Renamed {
   issuer: string;
 }
 
-/** The capabilities that the Management API needs. */
 export type ManagementNeeds = Renamed &
   Omit<
     ManagementFeatureDependencies,

@@ -70,7 +70,6 @@ const message = {
   RelayState: optional('Returned unchanged.'),
 };
 
-/** The routes of single logout. */
 const logoutRoutes: RouteDeclarations<SamlLogoutRoutesDependencies> = {
   'GET /samlp/:client_id/logout': {
     ...logoutRoute(handleMessage),
@@ -130,8 +129,7 @@ async function sendStep(
 // Single logout at the other service providers of a session: the request to each, and its answer.
 
 /**
- * Returns the LogoutRequest to the next participant. A participant that has lost its logout callback in the
- * meantime is skipped.
+ * A participant that has lost its logout callback in the meantime is skipped.
  * @throws AuthError 400 when no such logout is in progress.
  */
 async function nextLogoutRequest(
@@ -158,8 +156,7 @@ async function nextLogoutRequest(
 }
 
 /**
- * Handles the answer to our LogoutRequest. An invalid answer counts as a failure and the logout continues, so that
- * the user is not left half-way.
+ * An invalid answer counts as a failure and the logout continues, so that the user is not left half-way.
  * @throws AuthError 400 when it answers no request of ours.
  */
 async function handleLogoutResponse(
@@ -228,7 +225,6 @@ const LOGIN_ANSWERS = {
   200: 'A page with a SAMLResponse that gives the reason for the refusal, in a form that submits itself to the application.',
 } as const;
 
-/** The routes of the SAML identity provider. */
 const samlRoutes: RouteDeclarations<SamlRoutesDependencies> = {
   'GET|HEAD /samlp/metadata/:client_id': {
     ...samlp,

@@ -76,7 +76,6 @@ interface DatabaseDependencies extends VerificationDependencies {
 
 const api = { limit: httpLimits.other, cors: 'applications', errors: legacyShape } as const;
 
-/** The routes of database connections. */
 const databaseRoutes: RouteDeclarations<DatabaseDependencies> = {
   'POST /dbconnections/signup': route({
     ...api,

@@ -149,7 +149,6 @@ async function handleIdentifier(deps: IdentifierDependencies, ctx: Context): Pro
   ctx.redirect(stepPath(waiting, strategy.page === 'form' ? form : strategy.step(connection)));
 }
 
-/** Returns the request with the identifier as its `login_hint`. */
 function withLoginHint(page: RequestPage, identifier: string): RequestPage {
   const { waiting } = page;
   return { ...page, waiting: { ...waiting, params: { ...waiting.params, login_hint: identifier } } };

@@ -162,9 +162,8 @@ interface PasswordlessDependencies extends StartDependencies, LinkDependencies, 
   baseUrl: string;
   store: Pick<Store, 'collection'>;
   // docs/decisions/clients-keys.md#passwordlessverify-authenticates-confidential-applications
-  /** Authenticates the application that sent the request. @returns its client_id. */
+  /** @returns its client_id. */
   authenticateClient(ctx: Context): Promise<string>;
-  /** Answers as the token endpoint does. */
   tokenEndpoint(ctx: Context, fields: Record<string, string>): Promise<void>;
 }
 

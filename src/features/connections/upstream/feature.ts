@@ -159,7 +159,6 @@ async function googleIdentity(
 
 interface NativeGrantDependencies extends CompleteDependencies {
   rateLimits: Pick<RateLimits, 'takeFrom'>;
-  /** Exchanges tokens that this server issued. */
   exchangeToken: ExchangeToken;
   /** Exchanges tokens that an action of the tenant verifies (custom token exchange). */
   exchangeCustomToken: ExchangeToken;
@@ -293,7 +292,6 @@ const upstreamRoutes: RouteDeclarations<UpstreamRouteDependencies> = {
   ...connectedRoutes,
 };
 
-/** Handles the choice of a connection on a login page. */
 async function handleChoice(deps: UpstreamRouteDependencies, ctx: Context): Promise<void> {
   const page = await openRequestPage(deps, ctx);
   const { waiting, client, organization } = page;
@@ -306,7 +304,6 @@ async function handleChoice(deps: UpstreamRouteDependencies, ctx: Context): Prom
   await redirectToProvider(deps, ctx, page, found);
 }
 
-/** Handles the answer of a provider, which the browser brings back. */
 async function handleCallback(
   deps: UpstreamRouteDependencies,
   ctx: Context,

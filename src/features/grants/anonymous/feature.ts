@@ -35,7 +35,7 @@ import {
 interface AnonymousDependencies extends SessionDependencies {
   challenges: Pick<Challenges, 'issueTicket'>;
   events: Pick<Events, 'record'>;
-  /** Authenticates the application that sent the request. @returns its client_id. */
+  /** @returns its client_id. */
   authenticateClient(ctx: Context): Promise<string>;
 }
 
@@ -183,7 +183,6 @@ async function endSession(
 
 // Access tokens of anonymous sessions, and which API and scopes they may be for.
 
-/** The API and scope of a token. */
 interface Access {
   /** Undefined for a token without an API, which contains nothing but its subject. */
   api: ResourceServer | undefined;

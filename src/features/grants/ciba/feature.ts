@@ -68,7 +68,6 @@ interface Approver {
   sid: string;
 }
 
-/** The routes of the pages. */
 const approvalPageRoutes: RouteDeclarations<ApprovalPageDependencies> = {
   [`GET ${APPROVAL_PATH}`]: { ...PAGE, handle: startLogin },
   [`POST ${APPROVAL_PATH}`]: { ...PAGE, handle: acceptAnswer },

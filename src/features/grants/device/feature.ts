@@ -39,7 +39,6 @@ import {
 // §3.3).
 
 interface DevicePageDependencies extends CodeDependencies {
-  /** Our public origin. */
   baseUrl: string;
   csrf: Csrf;
   deviceLogins: ServerLogins;
@@ -51,7 +50,6 @@ interface DevicePageDependencies extends CodeDependencies {
 /** The most characters of a typed code that are read. */
 const MAX_CODE_LENGTH = 50;
 
-/** The routes of the pages. */
 const devicePageRoutes: RouteDeclarations<DevicePageDependencies> = {
   [`GET ${ACTIVATION_PATH}`]: { ...PAGE, handle: showActivation },
   [`POST ${ACTIVATION_PATH}`]: { ...PAGE, handle: acceptCode },

@@ -43,7 +43,6 @@ const TYPES: Readonly<Record<string, readonly string[]>> = {
   actions: [],
 };
 
-/** The names of all categories. */
 export const CATEGORIES = [...Object.keys(TYPES), 'other'];
 
 const LISTED_TYPES = new Set(Object.values(TYPES).flat());

@@ -36,7 +36,6 @@ interface LogStreamsDependencies extends SinkNeeds {
 type Stream = Frozen<DocumentRecord>;
 type Position = Frozen<LogStreamPositionRecord>;
 
-/** Highest number of events in a batch. */
 const MAX_BATCH_EVENTS = 100;
 /** How long events are collected for a batch, in milliseconds. */
 const COLLECT_TIME_MS = 50;
@@ -62,10 +61,7 @@ export function startLogStreams(deps: LogStreamsDependencies): void {
   let timer: NodeJS.Timeout | undefined;
   const warn = warnOnce(deps);
   let cachedIds: { revision: number; ids: string[] } | undefined;
-  /**
-   * Returns the ids of the streams to send to. The list is read again only after a change of the configuration, so
-   * that an event costs no read.
-   */
+  /** The list is read again only after a change of the configuration, so that an event costs no read. */
   const activeStreamIds = async (): Promise<string[]> => {
     const revision = store.revision();
     if (cachedIds?.revision !== revision) {
@@ -114,7 +110,7 @@ async function drain(deps: LogStreamsDependencies, id: string): Promise<void> {
   while (!deps.ending.aborted && (await sendNextBatch(deps, id)));
 }
 
-/** Sends one batch. @returns whether there may be more to send now. */
+/** @returns whether there may be more to send now. */
 async function sendNextBatch(deps: LogStreamsDependencies, id: string): Promise<boolean> {
   const { store, clock, log } = deps;
   const stream = await store.collection('documents').get(id);
