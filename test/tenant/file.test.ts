@@ -195,6 +195,16 @@ describe('the tenant file', () => {
     ]);
   });
 
+  it('warns of an e-mail provider that is not built in, unless it is disabled', () => {
+    const warnings = (emailProvider: object) => readTenant({ emailProvider }).warnings;
+    for (const name of ['smtp', 'custom']) expect(warnings({ name, credentials: {} })).to.deep.equal([]);
+    const elsewhere = { name: 'elsewhere', credentials: {} };
+    expect(warnings({ ...elsewhere, enabled: false })).to.deep.equal([]);
+    expect(warnings(elsewhere)).to.deep.equal([
+      'emailProvider: elsewhere is not built in: set SMTP_URL to its SMTP endpoint',
+    ]);
+  });
+
   it('is rejected for log streams that cannot be sent, and warns of unsupported types', () => {
     const read = (stream: object) => () => readTenant({ logStreams: [{ name: 'Stream', ...stream }] });
     expect(faultsOf(read({ type: 'http', sink: { httpEndpoint: 'ftp://x' } })).join()).to.match(
