@@ -3,7 +3,7 @@
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createScripts } from '../src/capabilities/scripts/scripts.ts';
-import { createOutbound, LOOPBACK_RANGES, outboundRules } from '../src/http/outbound.ts';
+import { createOutbound, LOOPBACK_RANGES, outboundRules } from '../src/http/outbound/outbound.ts';
 
 const RUNS = Number(process.env.BENCH_RUNS ?? 300);
 const PARALLEL = 50;

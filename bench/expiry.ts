@@ -2,9 +2,9 @@
 // partitions. The table is the log's as the server creates it; EXPIRED rows have expired, and as many have not.
 import { readFileSync } from 'node:fs';
 import pg from 'pg';
+import { creation } from '../src/store/postgres/postgres-declared.ts';
+import { postgresStatements } from '../src/store/postgres/postgres-statements.ts';
 import { collectionSpecs } from '../src/store/record.ts';
-import { creation } from '../src/store/sql/postgres-declared.ts';
-import { postgresStatements } from '../src/store/sql/postgres-statements.ts';
 import { startCluster } from '../test/support/postgres.ts';
 
 const EXPIRED = Number(process.env.EXPIRED ?? 1_000_000);

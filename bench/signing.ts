@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import autocannon from 'autocannon';
 import { signLocally } from '../src/capabilities/signing/local.ts';
 import { makeSigningKey } from '../src/capabilities/signing/make-key.ts';
-import { SIGNING_ALGS, type SigningAlg } from '../src/records/signing-algs.ts';
+import { SIGNING_ALGS, type SigningAlg } from '../src/records/base/signing-algs.ts';
 import { API, MACHINE, TENANT } from './fixture.ts';
 import { local, median, PROXIED, proxiedEnvironment, start, stop } from './server.ts';
 

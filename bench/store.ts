@@ -8,8 +8,8 @@ import { join } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { fileURLToPath } from 'node:url';
 import type { Records } from '../src/records/collections.ts';
-import type { ArtifactRecord } from '../src/records/engine.ts';
-import type { UserRecord } from '../src/records/users.ts';
+import type { ArtifactRecord } from '../src/records/state/engine.ts';
+import type { UserRecord } from '../src/records/users/users.ts';
 import type { Store } from '../src/store/contract.ts';
 import { openStore } from '../src/store/open.ts';
 

@@ -13,10 +13,10 @@ const SOURCE = join(ROOT, 'src/');
 const PROGRAMS = [
   'cli.ts',
   'testing/index.ts',
-  'capabilities/liquid/worker.ts',
-  'capabilities/saml-messages/worker.ts',
-  'capabilities/scripts/worker.ts',
-  'store/sql/sqlite-worker.ts',
+  'capabilities/liquid/liquid-worker.ts',
+  'capabilities/saml-messages/saml-messages-worker.ts',
+  'capabilities/scripts/script-worker.ts',
+  'store/sqlite/sqlite-worker.ts',
 ];
 
 /**

@@ -6,10 +6,13 @@ import type { RateLimits } from '../src/capabilities/protection/rate-limit.ts';
 import { feature } from '../src/engine/provider/feature.ts';
 import type { Engine } from '../src/engine/provider/provider.ts';
 import type { Sessions } from '../src/engine/session/sessions.ts';
-import { databaseEvents, databaseLimits } from '../src/features/connections/database/declaration.ts';
+import {
+  databaseEvents,
+  databaseLimits,
+} from '../src/features/connections/database/base/database-declaration.ts';
 import { oauthShape } from '../src/http/errors.ts';
 import { limitsOf } from '../src/http/limits.ts';
-import { eventTypesOf } from '../src/records/log-events.ts';
+import { eventTypesOf } from '../src/records/base/log-events.ts';
 import { collected, DECLARATIONS, EVENTS, LIMITS, served } from '../src/server/features.ts';
 import type { Parts } from '../src/server/parts.ts';
 import type { Events } from '../src/tenant/events.ts';

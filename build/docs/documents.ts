@@ -2,11 +2,11 @@
 // decisions.
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { openApi } from '../../src/features/development/feature.ts';
+import { openApi } from '../../src/features/development/development-feature.ts';
 import { managementOpenApi } from '../../src/features/management/openapi.ts';
-import { CLIENT_RULES } from '../../src/records/client-compliance.ts';
-import { BACKCHANNEL_RULES, REQUEST_RULES, TOKEN_RULES } from '../../src/records/compliance.ts';
-import { STANDARDS } from '../../src/records/compliance-levels.ts';
+import { CLIENT_RULES } from '../../src/records/clients/client-compliance.ts';
+import { BACKCHANNEL_RULES, REQUEST_RULES, TOKEN_RULES } from '../../src/records/clients/compliance.ts';
+import { STANDARDS } from '../../src/records/clients/compliance-levels.ts';
 import { EVENTS, FEATURES, LIMITS } from '../../src/server/features.ts';
 import { describedSettings } from '../../src/settings/index.ts';
 import { decisionsReadme } from './decisions.ts';

@@ -1,8 +1,8 @@
 // `gatehouse check`.
 import { fileURLToPath } from 'node:url';
 import { unknownLimits } from '../capabilities/protection/rate-limit.ts';
-import { tlsOptions } from '../capabilities/tls/options.ts';
-import { createOutbound, outboundRules } from '../http/outbound.ts';
+import { tlsOptions } from '../capabilities/tls/tls-options.ts';
+import { createOutbound, outboundRules } from '../http/outbound/outbound.ts';
 import { systemClock } from '../runtime/clock.ts';
 import { type CommandProcess, print } from '../runtime/command-process.ts';
 import { faultText } from '../server/fault.ts';
@@ -10,7 +10,7 @@ import { outboundAllow, readSettings, type Settings } from '../settings/index.ts
 import { customDomainWarnings } from '../tenant/custom-domain-warnings.ts';
 import { EXAMPLE_FILE, isFirstStart, productionFaults } from '../tenant/examples.ts';
 import { type LoadedTenant, loadTenantFile, TenantFault } from '../tenant/load.ts';
-import { TENANT_FILE } from '../tenant/settings.ts';
+import { TENANT_FILE } from '../tenant/tenant-file-settings.ts';
 import type { CommandDeclaration } from './command.ts';
 
 export const check: CommandDeclaration = {

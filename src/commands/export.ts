@@ -1,7 +1,7 @@
 // `gatehouse export`.
 import { readSettings } from '../settings/index.ts';
 import { writeOutput } from '../store/write-whole.ts';
-import { NOT_HELD } from '../tenant/export.ts';
+import { NOT_HELD } from '../tenant/tenant-export.ts';
 import type { CommandDeclaration } from './command.ts';
 
 export const exportTenant: CommandDeclaration = {

@@ -1,7 +1,7 @@
 // `gatehouse keys`: the signing keys, and the key that the secrets in the store are sealed with. The last two work on the
 // store itself, while no server uses it.
 import { Option } from 'commander';
-import { SIGNING_ALGS, type SigningAlg } from '../records/signing-algs.ts';
+import { SIGNING_ALGS, type SigningAlg } from '../records/base/signing-algs.ts';
 import { type CommandProcess, print } from '../runtime/command-process.ts';
 import { systemRandom } from '../runtime/secrets.ts';
 import { readSettings } from '../settings/index.ts';
@@ -42,7 +42,7 @@ async function sealAnew(host: CommandProcess): Promise<void> {
   const { dataDir, databaseUrl: url, secretsKey: given, secretsKeyBefore: before } = readSettings(host.env);
   const source = { dataDir, given, before, random: systemRandom };
   if (url === undefined) await resealStore(source);
-  else await (await import('../store/sql/postgres-reseal.ts')).resealDatabase({ ...source, url });
+  else await (await import('../store/postgres/postgres-reseal.ts')).resealDatabase({ ...source, url });
   const where = given === undefined ? `the new key in ${keyFile(dataDir)}` : 'SECRETS_KEY';
   print(host, `the secrets in the store are sealed with ${where} from now on`);
 }
@@ -53,7 +53,7 @@ async function removeSealed(host: CommandProcess): Promise<void> {
   const { records, members } =
     url === undefined
       ? await resetSealed({ dataDir, given })
-      : await (await import('../store/sql/postgres-reseal.ts')).resetDatabase({ dataDir, given, url });
+      : await (await import('../store/postgres/postgres-reseal.ts')).resetDatabase({ dataDir, given, url });
   const name = given === undefined ? keyFile(dataDir) : 'SECRETS_KEY';
   print(
     host,

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { type CommandProcess, print } from '../runtime/command-process.ts';
 import { readSettings, type Settings } from '../settings/index.ts';
 import { fillStore, type Progress } from '../store/transfer/fill.ts';
-import { transferredParts } from '../store/transfer/parts.ts';
+import { transferredParts } from '../store/transfer/transfer-parts.ts';
 import type { CommandDeclaration } from './command.ts';
 import { keyName, type StorePlace, withStore } from './store-place.ts';
 

@@ -1,12 +1,19 @@
 // Declares everything that is stored: the record, the unique keys and the indexes of each collection. Records with
 // names of the vendor's management API (clients, connections, users …) keep its snake_case.
-import type { ActionExecutionRecord } from './action-executions.ts';
-import type { AdministratorsRecord } from './administrators.ts';
-import type { AuthenticatorRecord, BrowserRecord, FactorChangesRecord } from './authenticators.ts';
-import type { Bound, CollectionSpec, Key } from './collection-spec.ts';
-import type { ConnectedAccountRecord } from './connected-accounts.ts';
-import type { DeliveryRecord } from './deliveries.ts';
-import { type DocumentRecord, documentSecrets } from './documents.ts';
+
+import type { Bound, CollectionSpec, Key } from './base/collection-spec.ts';
+import type { LogCountRecord, LogEventRecord, LogStreamPositionRecord } from './base/log-events.ts';
+import { accountsOf, type Frozen, type Stored, sessionUid, text } from './base/record.ts';
+import {
+  ADDRESS_KINDS,
+  type AddressKind,
+  addressOf,
+  type IdentityRecord,
+  identityId,
+} from './connections/identities.ts';
+import { clientSecrets, connectionSecrets, tenantSecrets } from './secrets.ts';
+import type { ActionExecutionRecord } from './state/action-executions.ts';
+import type { DeliveryRecord } from './state/deliveries.ts';
 import type {
   ArtifactRecord,
   ConnectionKeyRecord,
@@ -14,19 +21,17 @@ import type {
   KeyCheckRecord,
   SharedSecretRecord,
   SigningKeyRecord,
-} from './engine.ts';
-import { ADDRESS_KINDS, type AddressKind, addressOf, type IdentityRecord, identityId } from './identities.ts';
-import type { JobPartRecord, JobRecord } from './jobs.ts';
-import type { LeaseRecord, TriesRecord } from './leases.ts';
-import type { LogCountRecord, LogEventRecord, LogStreamPositionRecord } from './log-events.ts';
-import { domainNamesOf, type InvitationRecord, type MembershipRecord } from './organizations.ts';
-import type { PasskeyRecord } from './passkeys.ts';
-import type { ChallengeRecord, FailureRecord, KnownCallerRecord, LimitRecord } from './protection-state.ts';
-import { accountsOf, type Frozen, type Stored, sessionUid, text } from './record.ts';
-import type { RoleRecord } from './roles.ts';
-import type { SamlLogoutRecord, SamlSessionRecord } from './saml-sessions.ts';
-import { searchTerms } from './search-terms.ts';
-import { clientSecrets, connectionSecrets, tenantSecrets } from './secrets.ts';
+} from './state/engine.ts';
+import type { JobPartRecord, JobRecord } from './state/jobs.ts';
+import type { LeaseRecord, TriesRecord } from './state/leases.ts';
+import type {
+  ChallengeRecord,
+  FailureRecord,
+  KnownCallerRecord,
+  LimitRecord,
+} from './state/protection-state.ts';
+import type { SamlLogoutRecord, SamlSessionRecord } from './state/saml-sessions.ts';
+import { type DocumentRecord, documentSecrets } from './tenant/documents.ts';
 import type {
   ClientGrantRecord,
   ClientRecord,
@@ -34,8 +39,15 @@ import type {
   OrganizationRecord,
   ResourceServerRecord,
   TenantRecord,
-} from './tenant.ts';
-import type { CredentialRecord, UserRecord } from './users.ts';
+} from './tenant/tenant.ts';
+import type { AdministratorsRecord } from './users/administrators.ts';
+import type { AuthenticatorRecord, BrowserRecord, FactorChangesRecord } from './users/authenticators.ts';
+import type { ConnectedAccountRecord } from './users/connected-accounts.ts';
+import { domainNamesOf, type InvitationRecord, type MembershipRecord } from './users/organizations.ts';
+import type { PasskeyRecord } from './users/passkeys.ts';
+import type { RoleRecord } from './users/roles.ts';
+import { searchTerms } from './users/search-terms.ts';
+import type { CredentialRecord, UserRecord } from './users/users.ts';
 
 // The bounds of what strangers can make the server keep (collection-spec.ts).
 

@@ -1,11 +1,11 @@
 // The options of a database connection.
 import type { z } from 'zod';
-import { CONSOLE_DIRECTORY } from './administrators.ts';
 import type { Connection } from './collections.ts';
-import { DATABASE, databaseOptionsSchema } from './connections.ts';
-import { type CustomScriptName, customScript, missingScripts } from './custom-scripts.ts';
-import { identifiersOf, namesIn } from './database-attributes.ts';
-import type { DatabaseOptions } from './tenant.ts';
+import { DATABASE, databaseOptionsSchema } from './connections/connections.ts';
+import { type CustomScriptName, customScript, missingScripts } from './connections/custom-scripts.ts';
+import { identifiersOf, namesIn } from './connections/database-attributes.ts';
+import type { DatabaseOptions } from './tenant/tenant.ts';
+import { CONSOLE_DIRECTORY } from './users/administrators.ts';
 
 /** The parts of a connection that are read here; one in a tenant file has no id yet. */
 type Configured = Pick<Connection, 'strategy' | 'options'>;

@@ -2,8 +2,8 @@
 // table has to list them.
 // docs/decisions/code-tests.md#what-a-part-declares-is-a-plain-value-and-the-lists-are-made-of-those-values
 import type { Limits } from '../http/limits.ts';
+import type { EventTypes } from './base/log-events.ts';
 import type { CollectionName } from './collections.ts';
-import type { EventTypes } from './log-events.ts';
 
 /** The declarations of one part. They are collected in src/server/features.ts. */
 export interface Declaration {

@@ -1,10 +1,11 @@
 // The identity of a new user in a database connection.
+
+import { normalizeEmail, normalizePhone } from './base/email.ts';
 import type { Connection } from './collections.ts';
-import { DATABASE, STRATEGIES } from './connections.ts';
-import { uniqueIn } from './database-attributes.ts';
+import { DATABASE, STRATEGIES } from './connections/connections.ts';
+import { uniqueIn } from './connections/database-attributes.ts';
+import type { AddressKind } from './connections/identities.ts';
 import { databaseOptions } from './database-options.ts';
-import { normalizeEmail, normalizePhone } from './email.ts';
-import type { AddressKind } from './identities.ts';
 
 type Addresses = Partial<Record<AddressKind, string>>;
 

@@ -1,7 +1,8 @@
 // The members of the configuration that are secrets, by the hosted service's names. They are stored sealed, also in
 // sections that Gatehouse only stores.
-import { mailSecrets } from './delivery.ts';
-import { smsSecrets } from './passwordless.ts';
+
+import { smsSecrets } from './connections/passwordless.ts';
+import { mailSecrets } from './tenant/delivery.ts';
 
 const SECRET =
   /secret|password|passwd|passphrase|private_?key|credential|token$|(api|access|write|sas|server|signing|decryption|request)_?key$|connection_?string|custom_?headers$|^(http|webhook_)?authorization$|^(auth|pass|smtp_pass|pkcs7|p12|skey|setup|sumoSourceAddress)$/i;

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import type { Logger } from 'pino';
 import type { createServers } from '../capabilities/tls/servers.ts';
 import { trustedBy } from '../capabilities/tls/trusted-headers.ts';
-import { shareConnections } from '../http/application.ts';
+import { shareConnections } from '../http/server/application.ts';
 import { wrapError } from '../runtime/wrap-error.ts';
 import type { Settings } from '../settings/index.ts';
 import { withPort } from '../settings/server.ts';

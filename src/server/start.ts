@@ -2,14 +2,14 @@
 
 import type http from 'node:http';
 import type { Logger } from 'pino';
-import { tlsOptions } from '../capabilities/tls/options.ts';
 import { createServers, MAX_HEAD_BYTES } from '../capabilities/tls/servers.ts';
-import { managementAudience } from '../features/management/audience.ts';
+import { tlsOptions } from '../capabilities/tls/tls-options.ts';
+import { managementAudience } from '../features/management/management-audience.ts';
 import type { Metrics } from '../features/metrics/registry.ts';
 import { serveMetrics } from '../features/metrics/serve.ts';
 import { switchMetricsOn } from '../features/metrics/switch.ts';
-import { inTurns } from '../http/application.ts';
-import type { TenantFile } from '../records/tenant.ts';
+import { inTurns } from '../http/server/application.ts';
+import type { TenantFile } from '../records/tenant/tenant.ts';
 import { type Clock, steadyClock, systemClock } from '../runtime/clock.ts';
 import { type Random, systemRandom } from '../runtime/secrets.ts';
 import type { Tracing } from '../runtime/tracing.ts';

@@ -11,19 +11,24 @@ import { trustedBy, trustedHeaders } from '../capabilities/tls/trusted-headers.t
 import { waitForEarlyProofs } from '../engine/binding/proof-of-possession.ts';
 import { createEngine, type Engine } from '../engine/provider/provider.ts';
 import { createLogoutChannels } from '../engine/session/logout-channels.ts';
-import { consoleFeature, errorPageInConsole } from '../features/console/feature.ts';
+import { consoleFeature, errorPageInConsole } from '../features/console/console-feature.ts';
 import { loginRouteFor } from '../features/flow/login-route.ts';
 import { PROBE_PATHS } from '../features/health.ts';
 import { resumeConnectionRemovals } from '../features/management/connection-removal.ts';
 import { startLogStreams } from '../features/management/log-streams/streams.ts';
 import { resumePermissionRemovals } from '../features/management/permission-removal.ts';
 import { originOf } from '../http/addresses.ts';
-import { closeUnread, createApplication, securityHeaders, watchRequests } from '../http/application.ts';
-import { bodyReader } from '../http/body.ts';
 import type { ErrorShape } from '../http/errors.ts';
-import { tenantHost, tenantHostOf } from '../http/request-target.ts';
-import { createRouter, limitLongBodies, parseRouteKey, type Route } from '../http/router.ts';
-import { CONSOLE_CLIENT } from '../records/administrators.ts';
+import {
+  closeUnread,
+  createApplication,
+  securityHeaders,
+  watchRequests,
+} from '../http/server/application.ts';
+import { bodyReader } from '../http/server/body.ts';
+import { tenantHost, tenantHostOf } from '../http/server/request-target.ts';
+import { createRouter, limitLongBodies, parseRouteKey, type Route } from '../http/server/router.ts';
+import { CONSOLE_CLIENT } from '../records/users/administrators.ts';
 import type { Deadline } from '../runtime/deadline.ts';
 import { askedBy } from '../runtime/requester.ts';
 import type { Store } from '../store/contract.ts';

@@ -2,7 +2,7 @@
 // docs/decisions/operating.md#at-a-terminal-the-log-is-plain-text-for-people
 import { resolve } from 'node:path';
 import type { DestinationStream, Logger } from 'pino';
-import { consoleOrigin } from '../features/console/settings.ts';
+import { consoleOrigin } from '../features/console/console-settings.ts';
 import { createLog } from '../runtime/log.ts';
 import { isForThisMachine } from '../settings/server.ts';
 import type { Running } from './start.ts';

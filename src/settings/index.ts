@@ -2,17 +2,17 @@
 // declare, joined.
 import { join } from 'node:path';
 import { z } from 'zod';
-import { deliverySettings } from '../capabilities/delivery/settings.ts';
-import { signingSettings } from '../capabilities/signing/settings.ts';
-import { tlsSettings } from '../capabilities/tls/settings.ts';
-import { consoleSettings } from '../features/console/settings.ts';
-import { logStreamSettings } from '../features/management/log-streams/settings.ts';
-import { metricsSettings } from '../features/metrics/settings.ts';
-import { LOOPBACK_RANGES } from '../http/outbound.ts';
-import { outboundSettings } from '../http/settings.ts';
+import { deliverySettings } from '../capabilities/delivery/delivery-settings.ts';
+import { signingSettings } from '../capabilities/signing/signing-settings.ts';
+import { tlsSettings } from '../capabilities/tls/tls-settings.ts';
+import { consoleSettings } from '../features/console/console-settings.ts';
+import { logStreamSettings } from '../features/management/log-streams/log-streams-settings.ts';
+import { metricsSettings } from '../features/metrics/metrics-settings.ts';
+import { LOOPBACK_RANGES } from '../http/outbound/outbound.ts';
+import { outboundSettings } from '../http/outbound/outbound-settings.ts';
 import { present } from '../runtime/settings-group.ts';
-import { databaseSettings, storeSettings } from '../store/settings.ts';
-import { tenantSettings } from '../tenant/settings.ts';
+import { databaseSettings, storeSettings } from '../store/store-settings.ts';
+import { tenantSettings } from '../tenant/tenant-file-settings.ts';
 import { addressSettings, isForThisMachine, processSettings, workerSettings } from './server.ts';
 
 /** The groups, in the order of the documents. */

@@ -7,10 +7,10 @@
 // docs/decisions/passwords-protection.md#the-bounds-on-what-strangers-make-gatehouse-keep-are-approximate-with-several-processes
 import type { Logger } from 'pino';
 import { AuthError, serverBusy } from '../http/errors.ts';
-import type { Bound } from '../records/collection-spec.ts';
+import type { Bound } from '../records/base/collection-spec.ts';
+import type { Stored } from '../records/base/record.ts';
 import type { CollectionName } from '../records/collections.ts';
 import { boundOf } from '../records/collections.ts';
-import type { Stored } from '../records/record.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { type Requester, requester } from '../runtime/requester.ts';
 import { createShares } from '../runtime/shares.ts';

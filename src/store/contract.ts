@@ -1,8 +1,8 @@
 // What every store engine must do. Features import only this file and src/records/collections.ts; every engine must pass
 // test/store/contract.ts.
 import { AuthError } from '../http/errors.ts';
+import type { Frozen, Stored } from '../records/base/record.ts';
 import type { CollectionName, Records } from '../records/collections.ts';
-import type { Frozen, Stored } from '../records/record.ts';
 import type { Clock } from '../runtime/clock.ts';
 
 /** Thrown by `insert`, `put` and `update` when a unique key (or the id, as `id`) is already taken. */

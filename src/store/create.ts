@@ -5,9 +5,9 @@ import { chmod, mkdir, readdir, rename, rm, rmdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { directoryMode, syncDirectory, syncFile } from '../runtime/files.ts';
 import { StoreAbsent } from './contract.ts';
-import { openConfiguration } from './lowdb/file.ts';
+import { openConfiguration } from './lowdb/lowdb-file.ts';
 import { collectionSpecs } from './record.ts';
-import { createDatabase, namingDatabase } from './sql/sqlite-file.ts';
+import { createDatabase, namingDatabase } from './sqlite/sqlite-file.ts';
 
 export const databaseFile = (directory: string) => join(directory, 'gatehouse.db');
 

@@ -1,8 +1,8 @@
 // Work that only one process may do at a time: it holds a lease in the store, which expires soon after the process has
 // ended.
 import { isDeepStrictEqual } from 'node:util';
-import type { LeaseRecord } from '../records/leases.ts';
-import type { Frozen } from '../records/record.ts';
+import type { Frozen } from '../records/base/record.ts';
+import type { LeaseRecord } from '../records/state/leases.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Random } from '../runtime/secrets.ts';
 import { type Collection, type Store, UniqueKeyError, updateWithResult } from './contract.ts';

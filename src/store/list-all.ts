@@ -1,6 +1,6 @@
 // Reads a whole collection, for those that are small by nature (applications, connections, APIs).
 
-import type { Frozen, Stored } from '../records/record.ts';
+import type { Frozen, Stored } from '../records/base/record.ts';
 import type { Collection } from './contract.ts';
 
 const PAGE = 500;

@@ -4,8 +4,8 @@
 import { access, chmod, mkdir, readdir, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { isCached } from '../records/collection-spec.ts';
-import type { Stored } from '../records/record.ts';
+import { isCached } from '../records/base/collection-spec.ts';
+import type { Stored } from '../records/base/record.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { directoryMode, syncDirectory } from '../runtime/files.ts';
 import { systemRandom } from '../runtime/secrets.ts';
@@ -15,19 +15,19 @@ import { configurationSpecs, createStore, databaseFile, expectStore, holdsStore 
 import { openDeletionClock, purgeRegularly, stateInFile } from './deletion-clock.ts';
 import { lockDirectory } from './lock.ts';
 import { type Configuration, openConfigurationCollection } from './lowdb/configuration.ts';
-import { configurationFile, openConfiguration, temporarySuffix } from './lowdb/file.ts';
+import { configurationFile, openConfiguration, temporarySuffix } from './lowdb/lowdb-file.ts';
 import { type Commit, createCollection } from './memory/collection.ts';
-import { tablesSnapshot } from './memory/snapshot.ts';
+import { tablesSnapshot } from './memory/memory-snapshot.ts';
 import { createTable, expired, remove, type Table } from './memory/table.ts';
 import { type AnySpec, collectionSpecs } from './record.ts';
 import { countWrites } from './revision.ts';
 import { openSealing } from './sealing/open.ts';
 import { recordSeal } from './sealing/records.ts';
-import { checkDatabase } from './sql/sqlite-file.ts';
-import { type DatabaseSnapshot, openDatabaseSnapshot } from './sql/sqlite-snapshot.ts';
-import { openSqlite, type SqliteStore } from './sql/sqlite-store.ts';
+import { checkDatabase } from './sqlite/sqlite-file.ts';
+import { type DatabaseSnapshot, openDatabaseSnapshot } from './sqlite/sqlite-snapshot.ts';
+import { openSqlite, type SqliteStore } from './sqlite/sqlite-store.ts';
 import type { StoreOptions } from './store-options.ts';
-import { FILLING } from './transfer/parts.ts';
+import { FILLING } from './transfer/transfer-parts.ts';
 
 const defaultCheckBytes = 64 << 20;
 
@@ -50,7 +50,7 @@ async function openWhole(options: StoreOptions): Promise<Store> {
   if (databaseUrl !== undefined) {
     await mkdir(dataDir, { recursive: true, mode: directoryMode });
     // Imported here because the embedded store does not need the PostgreSQL client.
-    const { openPostgres } = await import('./sql/postgres-store.ts');
+    const { openPostgres } = await import('./postgres/postgres-store.ts');
     return openPostgres({ ...options, url: databaseUrl });
   }
   return openEmbedded(options);

@@ -1,8 +1,8 @@
 // A record as the store keeps it: JSON data, checked and copied when written, frozen when read.
 
-import type { CollectionSpec } from '../records/collection-spec.ts';
+import type { CollectionSpec } from '../records/base/collection-spec.ts';
+import type { Frozen, Stored } from '../records/base/record.ts';
 import { collections } from '../records/collections.ts';
-import type { Frozen, Stored } from '../records/record.ts';
 
 /** A record of any collection, as it is kept in memory. */
 export type AnyRecord = Frozen<Stored>;

@@ -8,12 +8,12 @@ import { DatabaseSync } from 'node:sqlite';
 import { syncDirectory, syncFile } from '../runtime/files.ts';
 import { configurationSpecs, databaseFile, expectStore } from './create.ts';
 import { lockDirectory } from './lock.ts';
-import { configurationFile, openConfiguration, type Texts, textsOf } from './lowdb/file.ts';
+import { configurationFile, openConfiguration, type Texts, textsOf } from './lowdb/lowdb-file.ts';
 import { type AnyRecord, isObject, keyValues } from './record.ts';
 import { fillDatabase } from './sql/fill.ts';
 import { RecordFault, type Row, recordOfRow, unopened } from './sql/row.ts';
 import { type SqlCollection, sqlCollections } from './sql/schema.ts';
-import { checkDatabase, createDatabase, DatabaseFault } from './sql/sqlite-file.ts';
+import { checkDatabase, createDatabase, DatabaseFault } from './sqlite/sqlite-file.ts';
 
 /**
  * @returns one line for each thing that was damaged or missing, with what was kept of it; none if the store is intact.

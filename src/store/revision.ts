@@ -1,6 +1,6 @@
 // The revision of the configuration: a counter that rises with every write to a collection that is read through a
 // cache.
-import type { Stored } from '../records/record.ts';
+import type { Stored } from '../records/base/record.ts';
 import type { Collection } from './contract.ts';
 
 /** Returns the collection with `count` called at each write, before the write resolves. */

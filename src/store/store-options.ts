@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import type { Clock } from '../runtime/clock.ts';
 import type { Random } from '../runtime/secrets.ts';
 import type { SpareThreads } from '../runtime/spare-threads.ts';
-import type { StoreSettings } from './settings.ts';
+import type { StoreSettings } from './store-settings.ts';
 
 /** The store's files are in `store` below the data directory. */
 export interface StoreOptions extends Pick<StoreSettings, 'dataDir' | 'secretsKey' | 'databaseUrl'> {

@@ -1,6 +1,7 @@
 // Writes that depend on what other records there are, such as on how many a user has.
-import type { LeaseRecord } from '../records/leases.ts';
-import type { Frozen } from '../records/record.ts';
+
+import type { Frozen } from '../records/base/record.ts';
+import type { LeaseRecord } from '../records/state/leases.ts';
 import { type Random, sha256, systemRandom } from '../runtime/secrets.ts';
 import type { Store, Write } from './contract.ts';
 

@@ -1,12 +1,12 @@
 // Applies a tenant file to the store: records that are missing at start, everything with `gatehouse apply`.
 
 import { isDeepStrictEqual } from 'node:util';
-import type { Key } from '../records/collection-spec.ts';
+import type { Key } from '../records/base/collection-spec.ts';
+import type { Stored } from '../records/base/record.ts';
 import { collections } from '../records/collections.ts';
 import { databaseIdentity } from '../records/new-identity.ts';
-import type { Stored } from '../records/record.ts';
-import { type DevelopmentUser, developmentProfileSchema, type TenantFile } from '../records/tenant.ts';
-import type { UserRecord } from '../records/users.ts';
+import { type DevelopmentUser, developmentProfileSchema, type TenantFile } from '../records/tenant/tenant.ts';
+import type { UserRecord } from '../records/users/users.ts';
 import type { Random } from '../runtime/secrets.ts';
 import type { Store } from '../store/contract.ts';
 import { collectionByName } from '../store/contract.ts';

@@ -1,7 +1,7 @@
 // Computes what applying a tenant file changes: which records, and which members of them.
 import { collections } from '../records/collections.ts';
-import type { DocumentRecord } from '../records/documents.ts';
-import type { TenantFile } from '../records/tenant.ts';
+import type { DocumentRecord } from '../records/tenant/documents.ts';
+import type { TenantFile } from '../records/tenant/tenant.ts';
 import { APPLIED_COLLECTIONS, type AppliedCollection, type TenantRecords } from './declared-records.ts';
 import { declaredPart, declares, documentLabel } from './documents.ts';
 

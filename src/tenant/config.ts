@@ -2,7 +2,8 @@
 // read once for each revision of the store, so that a change takes effect with the next request, and reading is
 // cheap.
 
-import type { BoundAction } from '../records/actions.ts';
+import type { Frozen } from '../records/base/record.ts';
+import type { SigningAlg } from '../records/base/signing-algs.ts';
 import type {
   Client,
   ClientGrant,
@@ -10,16 +11,15 @@ import type {
   Organization,
   ResourceServer,
 } from '../records/collections.ts';
-import type { CustomDomain } from '../records/custom-domains.ts';
-import type { ExchangeProfile } from '../records/exchange-profiles.ts';
-import type { NetworkAcl } from '../records/network-acls.ts';
-import type { Frozen } from '../records/record.ts';
-import type { Rules } from '../records/rules.ts';
-import type { SigningAlg } from '../records/signing-algs.ts';
-import type { TenantRecord } from '../records/tenant.ts';
+import type { BoundAction } from '../records/tenant/actions.ts';
+import type { CustomDomain } from '../records/tenant/custom-domains.ts';
+import type { ExchangeProfile } from '../records/tenant/exchange-profiles.ts';
+import type { NetworkAcl } from '../records/tenant/network-acls.ts';
+import type { Rules } from '../records/tenant/rules.ts';
+import type { TenantRecord } from '../records/tenant/tenant.ts';
 import type { Random } from '../runtime/secrets.ts';
 import type { Store } from '../store/contract.ts';
-import { clientGrantOf, type Look, readSnapshot, type SigningKey, type Snapshot } from './snapshot.ts';
+import { clientGrantOf, type Look, readSnapshot, type SigningKey, type Snapshot } from './tenant-snapshot.ts';
 
 export interface Config {
   /** The revision of the store that this configuration was read at. It changes with every write. */

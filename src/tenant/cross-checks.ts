@@ -1,15 +1,15 @@
 // Checks the consistency between the sections of a tenant file.
 
 import { isCallback } from '../http/schemes.ts';
-import { runnableModules } from '../records/action-modules.ts';
-import { bindingFault } from '../records/actions.ts';
-import { isManagementAudience, isMyAccountAudience } from '../records/apis.ts';
-import { TRY_LOGIN } from '../records/clients.ts';
-import { strategyRecord } from '../records/connections.ts';
+import { normalizeEmail } from '../records/base/email.ts';
+import { isManagementAudience, isMyAccountAudience } from '../records/clients/apis.ts';
+import { TRY_LOGIN } from '../records/clients/clients.ts';
+import { strategyRecord } from '../records/connections/connections.ts';
 import { wayInFault } from '../records/database-options.ts';
-import { normalizeEmail } from '../records/email.ts';
-import { streamFaults } from '../records/log-streams.ts';
-import type { TenantFile } from '../records/tenant.ts';
+import { runnableModules } from '../records/tenant/action-modules.ts';
+import { bindingFault } from '../records/tenant/actions.ts';
+import { streamFaults } from '../records/tenant/log-streams.ts';
+import type { TenantFile } from '../records/tenant/tenant.ts';
 import { clientIdOf, directoryOf } from './names.ts';
 
 export function crossFaults(file: TenantFile): string[] {

@@ -1,7 +1,8 @@
 // Warnings about custom domains. They are answered, but issuers do not follow the domain of the request.
 // docs/decisions/clients-keys.md#issuers-do-not-follow-a-custom-domain
-import type { DocumentRecord } from '../records/documents.ts';
-import type { Frozen } from '../records/record.ts';
+
+import type { Frozen } from '../records/base/record.ts';
+import type { DocumentRecord } from '../records/tenant/documents.ts';
 import type { Store } from '../store/contract.ts';
 
 /** Returns what a custom domain is not good for; undefined for the server's own host. */

@@ -1,6 +1,6 @@
 // Warnings about custom databases without the scripts that some functions need.
-import { type CustomScriptName, customScript } from '../records/custom-scripts.ts';
-import type { TenantFile } from '../records/tenant.ts';
+import { type CustomScriptName, customScript } from '../records/connections/custom-scripts.ts';
+import type { TenantFile } from '../records/tenant/tenant.ts';
 
 /** Returns a warning for each missing script, with what does not work without it. */
 export function databaseWarnings({ databases }: Pick<TenantFile, 'databases'>): string[] {

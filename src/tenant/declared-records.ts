@@ -1,14 +1,14 @@
 // Computes the records that a tenant file declares.
 
-import { isManagementAudience, isMyAccountAudience } from '../records/apis.ts';
+import type { Frozen } from '../records/base/record.ts';
+import { isManagementAudience, isMyAccountAudience } from '../records/clients/apis.ts';
 import {
   type AuthenticationMethod,
   authenticationMethod,
   isCredentialMethod,
-} from '../records/client-authentication.ts';
+} from '../records/clients/client-authentication.ts';
 import type { Records } from '../records/collections.ts';
-import type { Frozen } from '../records/record.ts';
-import type { ClientRecord, ConnectionRecord, TenantFile, TenantRecord } from '../records/tenant.ts';
+import type { ClientRecord, ConnectionRecord, TenantFile, TenantRecord } from '../records/tenant/tenant.ts';
 import type { Random } from '../runtime/secrets.ts';
 import { sha256Hex } from '../runtime/secrets.ts';
 import type { Store } from '../store/contract.ts';

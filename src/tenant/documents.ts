@@ -1,13 +1,14 @@
 // Converts the store's documents to and from sections of the tenant file: actions and triggers, rules, themes, log
 // streams, custom domains, texts and partials of prompts, and page templates.
-import { ACTION_MODULE } from '../records/action-modules.ts';
-import { secretNames, withSecretValues } from '../records/actions.ts';
-import { type DocumentRecord, usualMembers } from '../records/documents.ts';
-import { EXCHANGE_PROFILE } from '../records/exchange-profiles.ts';
-import { NETWORK_ACL } from '../records/network-acls.ts';
-import type { Frozen } from '../records/record.ts';
-import { RULE, RULE_VARIABLE, ruleVariableId, ruleVariableKey } from '../records/rules.ts';
-import type { TenantFile } from '../records/tenant.ts';
+
+import type { Frozen } from '../records/base/record.ts';
+import { ACTION_MODULE } from '../records/tenant/action-modules.ts';
+import { secretNames, withSecretValues } from '../records/tenant/actions.ts';
+import { type DocumentRecord, usualMembers } from '../records/tenant/documents.ts';
+import { EXCHANGE_PROFILE } from '../records/tenant/exchange-profiles.ts';
+import { NETWORK_ACL } from '../records/tenant/network-acls.ts';
+import { RULE, RULE_VARIABLE, ruleVariableId, ruleVariableKey } from '../records/tenant/rules.ts';
+import type { TenantFile } from '../records/tenant/tenant.ts';
 import { sha256Hex } from '../runtime/secrets.ts';
 
 /** A document as the file declares it, without dates. */

@@ -1,7 +1,7 @@
 // The tenant's log events (logins, sign-ups, failures …) with the hosted service's type codes. No request waits for
 // them to be written. They never contain secrets.
 import type { Logger } from 'pino';
-import type { EventType, LogEventRecord } from '../records/log-events.ts';
+import type { EventType, LogEventRecord } from '../records/base/log-events.ts';
 import type { Background } from '../runtime/background.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Random } from '../runtime/secrets.ts';

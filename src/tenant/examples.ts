@@ -1,12 +1,12 @@
 // The example tenant file, and checks that its published secrets do not reach production.
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import type { OutboundSettings } from '../http/settings.ts';
-import { EXPOSED_SECRET } from '../records/client-authentication.ts';
-import { strategyRecord } from '../records/connections.ts';
-import { tenantMail } from '../records/delivery.ts';
-import { smsProviderOf } from '../records/passwordless.ts';
-import type { DevelopmentUser, TenantFile } from '../records/tenant.ts';
+import type { OutboundSettings } from '../http/outbound/outbound-settings.ts';
+import { EXPOSED_SECRET } from '../records/clients/client-authentication.ts';
+import { strategyRecord } from '../records/connections/connections.ts';
+import { smsProviderOf } from '../records/connections/passwordless.ts';
+import { tenantMail } from '../records/tenant/delivery.ts';
+import type { DevelopmentUser, TenantFile } from '../records/tenant/tenant.ts';
 import type { Store } from '../store/contract.ts';
 import { listAll } from '../store/list-all.ts';
 import { loadTenantFile } from './load.ts';

@@ -1,7 +1,7 @@
 // Warnings about connections whose users are identified by something that their provider may give to somebody else.
-import { strategyRecord } from '../records/connections.ts';
-import type { TenantFile } from '../records/tenant.ts';
-import { reassignedText } from '../records/user-identifiers.ts';
+import { strategyRecord } from '../records/connections/connections.ts';
+import { reassignedText } from '../records/connections/user-identifiers.ts';
+import type { TenantFile } from '../records/tenant/tenant.ts';
 
 /** Returns a connection's identifier if it may be reassigned, and what to choose instead; one sentence. */
 export function identifierWarning({

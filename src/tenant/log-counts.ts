@@ -1,9 +1,10 @@
 // Counts log events by type and hour, so that pages with statistics read no events. Each event is counted once, in
 // the order of ids and in small batches. The counts of past hours are stored.
 // docs/decisions/console-account.md#the-figures-of-the-overview-are-stored-sums
-import { isAdministratorId } from '../records/administrators.ts';
-import type { LogCountRecord, LogEventRecord } from '../records/log-events.ts';
-import type { Frozen } from '../records/record.ts';
+
+import type { LogCountRecord, LogEventRecord } from '../records/base/log-events.ts';
+import type { Frozen } from '../records/base/record.ts';
+import { isAdministratorId } from '../records/users/administrators.ts';
 import type { Background } from '../runtime/background.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Store } from '../store/contract.ts';

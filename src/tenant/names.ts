@@ -1,5 +1,5 @@
 // References between sections of a tenant file.
-import type { DevelopmentUser, TenantFile } from '../records/tenant.ts';
+import type { DevelopmentUser, TenantFile } from '../records/tenant/tenant.ts';
 
 /**
  * Returns a function that resolves an application's client_id or name to its client_id. Unknown names are returned

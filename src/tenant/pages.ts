@@ -1,6 +1,6 @@
 // Customized pages of a tenant file: which one an application gets, and warnings about unsupported ones.
-import type { Frozen } from '../records/record.ts';
-import type { ClientRecord, TenantFile, TenantRecord } from '../records/tenant.ts';
+import type { Frozen } from '../records/base/record.ts';
+import type { ClientRecord, TenantFile, TenantRecord } from '../records/tenant/tenant.ts';
 
 /** Replaced by the page's configuration, base64 of JSON (docs/wire/legacy-pages.md). */
 export const CONFIG_PLACEHOLDER = '@@config@@';

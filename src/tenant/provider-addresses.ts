@@ -1,6 +1,6 @@
 // Addresses of connections that a production server refuses to call, reported at start and not at the first login.
-import { outboundRules } from '../http/outbound.ts';
-import type { TenantFile } from '../records/tenant.ts';
+import { outboundRules } from '../http/outbound/outbound.ts';
+import type { TenantFile } from '../records/tenant/tenant.ts';
 
 const CALLED_OPTIONS = [
   'tokenURL',

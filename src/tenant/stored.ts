@@ -1,10 +1,10 @@
 // Validates the stored tenant before the server starts. A start changes no existing record, so a manual edit
 // may have left values that a tenant file would be rejected for.
 import type { z } from 'zod';
-import { clientGrantSchema, resourceServerSchema } from '../records/apis.ts';
-import { clientSchema } from '../records/clients.ts';
+import { clientGrantSchema, resourceServerSchema } from '../records/clients/apis.ts';
+import { clientSchema } from '../records/clients/clients.ts';
 import type { CollectionName } from '../records/collections.ts';
-import { connectionSchema, databaseSchema, strategyRecord } from '../records/connections.ts';
+import { connectionSchema, databaseSchema, strategyRecord } from '../records/connections/connections.ts';
 import type { Store } from '../store/contract.ts';
 import { listAll } from '../store/list-all.ts';
 

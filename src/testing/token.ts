@@ -2,10 +2,10 @@
 // has.
 import { createPrivateKey, type JsonWebKey } from 'node:crypto';
 import { SignJWT } from 'jose';
-import { ensureSigningKeys } from '../capabilities/signing/keys.ts';
+import { ensureSigningKeys } from '../capabilities/signing/signing-key-list.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Store } from '../store/contract.ts';
-import { keysFor } from '../tenant/snapshot.ts';
+import { keysFor } from '../tenant/tenant-snapshot.ts';
 import type { TokenRequest } from './token-request.ts';
 
 /** @throws Error when there is no such API or application. */

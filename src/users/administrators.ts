@@ -1,6 +1,7 @@
 // Administrators are users in collections of their own, so that queries for users of the tenant never find them.
-import { CONSOLE_DIRECTORY, isAdministratorId } from '../records/administrators.ts';
+
 import type { CollectionName } from '../records/collections.ts';
+import { CONSOLE_DIRECTORY, isAdministratorId } from '../records/users/administrators.ts';
 import type { Store, Write } from '../store/contract.ts';
 import type { UsersDependencies } from './user.ts';
 import { createUsers, type TenantUsers, type Users } from './users.ts';

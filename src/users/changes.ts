@@ -1,17 +1,17 @@
 // Changes of users: of their records, addresses and verified addresses, and their removal.
 
 import { AuthError } from '../http/errors.ts';
-import { strategyRecord } from '../records/connections.ts';
-import { type NamedConnection, namesIn } from '../records/database-attributes.ts';
+import type { Frozen } from '../records/base/record.ts';
+import { strategyRecord } from '../records/connections/connections.ts';
+import { type NamedConnection, namesIn } from '../records/connections/database-attributes.ts';
 import {
   ADDRESS_KINDS,
   type AddressKind,
   addressKey,
   type IdentityRecord,
   identityId,
-} from '../records/identities.ts';
-import type { Frozen } from '../records/record.ts';
-import type { UserRecord } from '../records/users.ts';
+} from '../records/connections/identities.ts';
+import type { UserRecord } from '../records/users/users.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { type Store, updateWithResult, type Write } from '../store/contract.ts';
 import type { ExpectedConnection } from './connection-check.ts';

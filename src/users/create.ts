@@ -1,7 +1,12 @@
 // Creates users. The user, their identity and their password are written in one batch, so that none exists without the others.
-import { DATABASE } from '../records/connections.ts';
-import { type AddressKind, addressKey, addressOf, type IdentityRecord } from '../records/identities.ts';
-import type { UserRecord } from '../records/users.ts';
+import { DATABASE } from '../records/connections/connections.ts';
+import {
+  type AddressKind,
+  addressKey,
+  addressOf,
+  type IdentityRecord,
+} from '../records/connections/identities.ts';
+import type { UserRecord } from '../records/users/users.ts';
 import { type Store, UniqueKeyError, type Write } from '../store/contract.ts';
 import {
   type ConnectionAddress,

@@ -1,6 +1,6 @@
 // The passwords of users, stored as hashes, with the hashes of earlier passwords for the history rule of connections.
-import type { Frozen } from '../records/record.ts';
-import type { CredentialRecord } from '../records/users.ts';
+import type { Frozen } from '../records/base/record.ts';
+import type { CredentialRecord } from '../records/users/users.ts';
 import type { Write } from '../store/contract.ts';
 import { FIRST_VERSION } from './login.ts';
 import type { UsersDependencies } from './user.ts';

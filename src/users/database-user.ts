@@ -1,7 +1,8 @@
 // Users of custom databases, as their scripts return them.
-import { DATABASE, STRATEGIES } from '../records/connections.ts';
-import { lookupEmail } from '../records/email.ts';
-import type { UpstreamGrant } from '../records/identities.ts';
+
+import { lookupEmail } from '../records/base/email.ts';
+import { DATABASE, STRATEGIES } from '../records/connections/connections.ts';
+import type { UpstreamGrant } from '../records/connections/identities.ts';
 import type { Identity } from './changes.ts';
 import { type ImportedFactor, importedFactors } from './imported-factors.ts';
 import { rootProfile } from './profile.ts';

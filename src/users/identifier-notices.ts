@@ -1,11 +1,11 @@
 // Tells the operator when users turn out to be identified by a name: where a connection's options do not say it, only a
 // login shows what the provider or script sends. This wraps the `users` that all features get, so that no way in bypasses it.
-import { lookupEmail } from '../records/email.ts';
-import type { EventType } from '../records/log-events.ts';
-import { reassignedText } from '../records/user-identifiers.ts';
+import { lookupEmail } from '../records/base/email.ts';
+import type { EventType } from '../records/base/log-events.ts';
+import { reassignedText } from '../records/connections/user-identifiers.ts';
 import type { ExpectedConnection } from './connection-check.ts';
-import { userEvents } from './declaration.ts';
 import type { Users } from './users.ts';
+import { userEvents } from './users-declaration.ts';
 
 /** A user as an identity provider or custom database names them. */
 interface NamedUser extends ExpectedConnection {

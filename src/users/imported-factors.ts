@@ -1,9 +1,9 @@
 // Second factors that are imported with users, from a file or from the script of a custom database.
 import { z } from 'zod';
-import { type AuthenticatorRecord, factorsTurn } from '../records/authenticators.ts';
-import { normalizeEmail } from '../records/email.ts';
-import type { Frozen } from '../records/record.ts';
-import { type FactorKind, SECOND_FACTORS } from '../records/second-factors.ts';
+import { normalizeEmail } from '../records/base/email.ts';
+import type { Frozen } from '../records/base/record.ts';
+import { type AuthenticatorRecord, factorsTurn } from '../records/users/authenticators.ts';
+import { type FactorKind, SECOND_FACTORS } from '../records/users/second-factors.ts';
 import type { Write } from '../store/contract.ts';
 import { takeTurn } from '../store/write-in-turn.ts';
 import { type Identity, isLinked } from './changes.ts';

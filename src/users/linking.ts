@@ -2,10 +2,10 @@
 // of a user's identities is a login as that user.
 import { isDeepStrictEqual } from 'node:util';
 import { AuthError } from '../http/errors.ts';
-import { factorsTurn } from '../records/authenticators.ts';
-import { DATABASE } from '../records/connections.ts';
-import type { UserRecord } from '../records/users.ts';
-import { IDENTITY_MEMBERS } from '../records/users.ts';
+import { DATABASE } from '../records/connections/connections.ts';
+import { factorsTurn } from '../records/users/authenticators.ts';
+import type { UserRecord } from '../records/users/users.ts';
+import { IDENTITY_MEMBERS } from '../records/users/users.ts';
 import type { Write } from '../store/contract.ts';
 import { OVERTAKEN, writeInTurn } from '../store/write-in-turn.ts';
 import { type Identity, isLinked, originalUserId } from './changes.ts';

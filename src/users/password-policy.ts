@@ -1,9 +1,9 @@
 // The password policy of a database connection, from its `password_options` or else from the older options. All checks of a
 // password use this one policy.
 
+import { CHARACTER_TYPES, type CharacterType } from '../records/connections/password-options.ts';
 import { MAX_PASSWORD_LENGTH, normalizePassword } from '../records/database-options.ts';
-import { CHARACTER_TYPES, type CharacterType } from '../records/password-options.ts';
-import type { DatabaseOptions } from '../records/tenant.ts';
+import type { DatabaseOptions } from '../records/tenant/tenant.ts';
 
 export type { RuleVerdict };
 

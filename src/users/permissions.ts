@@ -1,7 +1,7 @@
 // The permissions of users at APIs: those assigned to them directly, and those of their roles.
-import type { Frozen } from '../records/record.ts';
-import { isRoleFor, type PermissionRecord } from '../records/roles.ts';
-import type { UserRecord } from '../records/users.ts';
+import type { Frozen } from '../records/base/record.ts';
+import { isRoleFor, type PermissionRecord } from '../records/users/roles.ts';
+import type { UserRecord } from '../records/users/users.ts';
 import type { Store } from '../store/contract.ts';
 
 interface PermissionSource {

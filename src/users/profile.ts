@@ -1,9 +1,9 @@
 // The standard claims of a user by scope (docs/claims.md; OpenID Connect Core §5.4).
 
-import { type ClaimTarget, type CustomClaim, claimPath } from '../records/custom-claims.ts';
-import { normalizeEmail } from '../records/email.ts';
-import type { Frozen } from '../records/record.ts';
-import { PROFILE_CLAIMS, SERVER_MEMBERS, type UserRecord } from '../records/users.ts';
+import { normalizeEmail } from '../records/base/email.ts';
+import type { Frozen } from '../records/base/record.ts';
+import { type ClaimTarget, type CustomClaim, claimPath } from '../records/users/custom-claims.ts';
+import { PROFILE_CLAIMS, SERVER_MEMBERS, type UserRecord } from '../records/users/users.ts';
 import type { UpstreamUser } from './upstream-user.ts';
 
 /**

@@ -1,18 +1,19 @@
 // Sign-up in a database connection, by the API and on the hosted page.
+
+import { normalizeEmail, normalizePhone } from '../records/base/email.ts';
 import type { Connection } from '../records/collections.ts';
-import { strategyRecord } from '../records/connections.ts';
+import { strategyRecord } from '../records/connections/connections.ts';
 import {
   attributesOf,
   identifiersOf,
   readsAsAddress,
   usernameLength,
-} from '../records/database-attributes.ts';
+} from '../records/connections/database-attributes.ts';
+import { ADDRESS_KINDS, type AddressKind } from '../records/connections/identities.ts';
+import { isUsername } from '../records/connections/usernames.ts';
 import { databaseOptions, passwordUse, takesSignUps } from '../records/database-options.ts';
-import { normalizeEmail, normalizePhone } from '../records/email.ts';
-import { ADDRESS_KINDS, type AddressKind } from '../records/identities.ts';
 import { identityOfNew } from '../records/new-identity.ts';
-import type { DatabaseOptions } from '../records/tenant.ts';
-import { isUsername } from '../records/usernames.ts';
+import type { DatabaseOptions } from '../records/tenant/tenant.ts';
 import type { Asker } from './asker.ts';
 import type { Identity } from './changes.ts';
 import type { Profile } from './create.ts';

@@ -1,7 +1,7 @@
 // Identities whose id is a name that a provider may give to somebody else later, such as a `uid` of a directory or an e-mail
 // address. The provider also has an id that it never gives to another. That one is recorded in the identity, and only it
 // logs in by the identity from then on.
-import { type IdentityRecord, identityId } from '../records/identities.ts';
+import { type IdentityRecord, identityId } from '../records/connections/identities.ts';
 import type { Store } from '../store/contract.ts';
 import type { Identity } from './changes.ts';
 import type { StableId, UpstreamUser } from './upstream-user.ts';

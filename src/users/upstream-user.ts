@@ -1,6 +1,6 @@
 // The type of a user as an upstream provider describes them at a login.
-import type { AddressKind, UpstreamGrant } from '../records/identities.ts';
-import type { RootAttributes } from '../records/upstream.ts';
+import type { AddressKind, UpstreamGrant } from '../records/connections/identities.ts';
+import type { RootAttributes } from '../records/connections/upstream.ts';
 import type { Identity } from './changes.ts';
 import type { ExpectedConnection } from './connection-check.ts';
 import type { FurtherWrites } from './create.ts';

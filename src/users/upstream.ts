@@ -2,13 +2,13 @@
 // provider's id identify a user. The same e-mail address at another connection is another user: otherwise whoever controls a
 // provider could take over every account whose address they claim there.
 // docs/decisions/connections.md#a-provider-identifies-a-user-and-proves-nothing-else
-import { DATABASE } from '../records/connections.ts';
+import { DATABASE } from '../records/connections/connections.ts';
 import {
   type AddressKind,
   type IdentityRecord,
   identityId,
   type UpstreamGrant,
-} from '../records/identities.ts';
+} from '../records/connections/identities.ts';
 import { UniqueKeyError } from '../store/contract.ts';
 import { type Identity, isLinked, originalUserId, updateUser } from './changes.ts';
 import { writeNewUsers } from './connection-check.ts';

@@ -1,7 +1,7 @@
 // The type of a user, and the dependencies of functions on users.
 
-import type { Frozen } from '../records/record.ts';
-import type { UserRecord } from '../records/users.ts';
+import type { Frozen } from '../records/base/record.ts';
+import type { UserRecord } from '../records/users/users.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Random } from '../runtime/secrets.ts';
 import type { Store } from '../store/contract.ts';

@@ -1,9 +1,9 @@
 // The users of the tenant, with their identities and passwords: all functions on them as one object.
 
-import { DATABASE } from '../records/connections.ts';
-import type { NamedConnection } from '../records/database-attributes.ts';
-import { identityId, type UpstreamGrant } from '../records/identities.ts';
-import type { UserRecord } from '../records/users.ts';
+import { DATABASE } from '../records/connections/connections.ts';
+import type { NamedConnection } from '../records/connections/database-attributes.ts';
+import { identityId, type UpstreamGrant } from '../records/connections/identities.ts';
+import type { UserRecord } from '../records/users/users.ts';
 import { UniqueKeyError, type Write } from '../store/contract.ts';
 import type { Asker } from './asker.ts';
 import {

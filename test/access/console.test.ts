@@ -1,11 +1,11 @@
 // Which role may do what at the console: every page and every form, those that are generated for the calls of the
 // Management API included, as each role. The rules below are the whole of it; what they do not say is refused.
 import { expect } from 'chai';
-import { consoleRoutes } from '../../src/features/console/feature.ts';
+import { consoleRoutes } from '../../src/features/console/console-feature.ts';
 import { placesOf } from '../../src/features/console/resources/declared.ts';
 import { operationsOf } from '../../src/features/console/resources/operations.ts';
-import { parseRouteKey } from '../../src/http/router.ts';
-import { type AdministratorRole, ROLES } from '../../src/records/administrators.ts';
+import { parseRouteKey } from '../../src/http/server/router.ts';
+import { type AdministratorRole, ROLES } from '../../src/records/users/administrators.ts';
 import { type Answer, readForm } from '../support/agent.ts';
 import { openConsole, startConsole } from '../support/console.ts';
 import { tenant, USER } from '../support/flows.ts';

@@ -1,5 +1,5 @@
 // Every entrance that changes an account, what it needs, and how it is asked.
-import { MFA_POLICY } from '../../src/records/authentication-classes.ts';
+import { MFA_POLICY } from '../../src/records/users/authentication-classes.ts';
 import { formOf } from '../account/support.ts';
 import { type Agent, type Answer, createAgent, readForm } from '../support/agent.ts';
 import { follow } from '../support/flows.ts';

@@ -5,7 +5,7 @@ import { expect } from 'chai';
 import { strategies } from '../../src/features/connections/strategies.ts';
 import type { CallRules } from '../../src/features/management/call.ts';
 import { MANAGEMENT_CALLS } from '../../src/features/management/calls.ts';
-import { parseRouteKey } from '../../src/http/router.ts';
+import { parseRouteKey } from '../../src/http/server/router.ts';
 import { FEATURES } from '../../src/server/features.ts';
 import { PRESENCES, USER_ACTS } from '../../src/users/login.ts';
 import {

@@ -1,7 +1,7 @@
 // The tenant of these tests, and the steps by which somebody gets a login there.
 import { expect } from 'chai';
 import { toResource } from '../../src/engine/base/request-extensions.ts';
-import { consentId } from '../../src/records/engine.ts';
+import { consentId } from '../../src/records/state/engine.ts';
 import { factors } from '../factors/tenant.ts';
 import { managementToken, startManaged } from '../management/support.ts';
 import { type Agent, type Answer, createAgent } from '../support/agent.ts';

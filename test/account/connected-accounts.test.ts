@@ -2,7 +2,7 @@
 // browser, and the application stores it once.
 import { createHash } from 'node:crypto';
 import { expect } from 'chai';
-import { removeConnectionParts } from '../../src/features/management/resources/connections.ts';
+import { removeConnectionParts } from '../../src/features/management/resources/connections/connections-calls.ts';
 import type { CollectionName } from '../../src/records/collections.ts';
 import type { Store } from '../../src/store/contract.ts';
 import { openStore } from '../../src/store/open.ts';

@@ -1,6 +1,6 @@
 // Tokens of connected accounts, which applications get in exchange for a token of ours (docs/wire/token.md).
 import { expect } from 'chai';
-import { storeConnectedAccount } from '../../src/users/connected-accounts.ts';
+import { storeConnectedAccount } from '../../src/users/users-connected-accounts.ts';
 import { createAgent } from '../support/agent.ts';
 import { databaseUser } from '../support/database-user.ts';
 import { API, tenant as base, payload, token, WEB_CALLBACK } from '../support/flows.ts';

@@ -1,7 +1,7 @@
 // /account/security: the user's authentication methods at the account page.
 import { expect } from 'chai';
 import type { BrowserContext, Page } from 'playwright-core';
-import { rememberConsent } from '../../src/engine/token/grants.ts';
+import { rememberConsent } from '../../src/engine/token/token-grants.ts';
 import { codeOf, factors } from '../factors/tenant.ts';
 import { accessibilityFaults } from '../support/accessibility.ts';
 import { type Agent, createAgent, readForm } from '../support/agent.ts';

@@ -1,6 +1,6 @@
 // The tokens of accounts that users have connected at an OpenID provider.
 import { expect } from 'chai';
-import { storeConnectedAccount } from '../../src/users/connected-accounts.ts';
+import { storeConnectedAccount } from '../../src/users/users-connected-accounts.ts';
 import { createAgent } from '../support/agent.ts';
 import { tenant, token, USER } from '../support/flows.ts';
 import { type OpenIdProvider, signingKey, startOpenIdProvider } from '../support/openid-provider.ts';

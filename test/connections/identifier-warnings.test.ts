@@ -1,7 +1,7 @@
 // What the users of a connection are identified by, and the warnings where somebody else may get it.
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
-import { STRATEGIES } from '../../src/records/connections.ts';
+import { STRATEGIES } from '../../src/records/connections/connections.ts';
 import { readTenant } from '../../src/tenant/load.ts';
 import { tenant as base } from '../support/flows.ts';
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { readAssets } from '../../src/capabilities/pages/assets.ts';
 import { markOf } from '../../src/features/connections/marks.ts';
-import { STRATEGIES } from '../../src/records/connections.ts';
+import { STRATEGIES } from '../../src/records/connections/connections.ts';
 import { createAgent } from '../support/agent.ts';
 import { tenant } from '../support/flows.ts';
 import { startServer } from '../support/server.ts';

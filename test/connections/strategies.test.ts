@@ -5,7 +5,7 @@ import { expect } from 'chai';
 import { strategies } from '../../src/features/connections/strategies.ts';
 import type { Proof, ProofDependencies, Provable } from '../../src/features/connections/strategy.ts';
 import { AuthError } from '../../src/http/errors.ts';
-import { STRATEGIES, strategyRecord } from '../../src/records/connections.ts';
+import { STRATEGIES, strategyRecord } from '../../src/records/connections/connections.ts';
 
 const SRC = fileURLToPath(new URL('../../src/', import.meta.url));
 

@@ -1,7 +1,7 @@
 // Owners invite administrators, change their roles, and remove them.
 import { expect } from 'chai';
+import { removeMember } from '../../src/features/console/administrators/console-administrator-members.ts';
 import { withdrawLink } from '../../src/features/console/administrators/links.ts';
-import { removeMember } from '../../src/features/console/administrators/members.ts';
 import { createAgent, readForm } from '../support/agent.ts';
 import { addressOf, type ConsoleAgent, openConsole, PASSWORD, startConsole } from '../support/console.ts';
 import type { TestServer } from '../support/server.ts';

@@ -1,6 +1,6 @@
 // The log of the console in a real browser, while events are recorded.
 import { expect } from 'chai';
-import { databaseEvents } from '../../src/features/connections/database/declaration.ts';
+import { databaseEvents } from '../../src/features/connections/database/base/database-declaration.ts';
 import { launchBrowser, type TestBrowser } from '../support/browser.ts';
 import { openConsolePage, startConsole } from '../support/console.ts';
 import type { TestServer } from '../support/server.ts';

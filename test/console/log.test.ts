@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { describeEvent } from '../../src/features/console/log/describe-event.ts';
-import type { LogEventRecord } from '../../src/records/log-events.ts';
-import { eventTypesOf } from '../../src/records/log-events.ts';
+import type { LogEventRecord } from '../../src/records/base/log-events.ts';
+import { eventTypesOf } from '../../src/records/base/log-events.ts';
 import { EVENTS } from '../../src/server/features.ts';
 import { eventIdAt } from '../../src/tenant/events.ts';
 import { createAgent } from '../support/agent.ts';

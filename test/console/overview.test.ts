@@ -1,7 +1,7 @@
 // /console: the activity of the tenant, and what needs attention.
 import { expect } from 'chai';
-import type { AdministratorRole } from '../../src/records/administrators.ts';
-import type { LogEventRecord } from '../../src/records/log-events.ts';
+import type { LogEventRecord } from '../../src/records/base/log-events.ts';
+import type { AdministratorRole } from '../../src/records/users/administrators.ts';
 import { eventIdAt } from '../../src/tenant/events.ts';
 import { openConsole, startConsole } from '../support/console.ts';
 import { tenant } from '../support/flows.ts';

@@ -2,8 +2,8 @@
 import { expect } from 'chai';
 import type { CallRules } from '../../src/features/management/call.ts';
 import { MANAGEMENT_CALLS } from '../../src/features/management/calls.ts';
-import { CONSOLE_CLIENT, CONSOLE_DIRECTORY } from '../../src/records/administrators.ts';
 import { type CollectionName, collections } from '../../src/records/collections.ts';
+import { CONSOLE_CLIENT, CONSOLE_DIRECTORY } from '../../src/records/users/administrators.ts';
 import { managementToken, startManaged } from '../management/support.ts';
 import { createAgent } from '../support/agent.ts';
 import { addAdministrators, addressOf, openConsole, PASSWORD } from '../support/console.ts';

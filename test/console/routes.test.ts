@@ -1,11 +1,11 @@
 // Rules for all routes of the console. New routes are tested without a change here.
 import { expect } from 'chai';
-import { consoleRoutes } from '../../src/features/console/feature.ts';
-import { rulesOf } from '../../src/features/console/page.ts';
-import { scopesOf } from '../../src/features/console/roles.ts';
+import { consoleRoutes } from '../../src/features/console/console-feature.ts';
+import { rulesOf } from '../../src/features/console/console-page.ts';
+import { scopesOf } from '../../src/features/console/console-roles.ts';
 import { managementApi } from '../../src/features/management/api.ts';
-import { parseRouteKey as pathOf } from '../../src/http/router.ts';
-import { ROLES } from '../../src/records/administrators.ts';
+import { parseRouteKey as pathOf } from '../../src/http/server/router.ts';
+import { ROLES } from '../../src/records/users/administrators.ts';
 import { type Agent, type AgentRequest, type Answer, createAgent, readForm } from '../support/agent.ts';
 import { type ConsoleAgent, openConsole, startConsole } from '../support/console.ts';
 import { tenant } from '../support/flows.ts';

@@ -1,16 +1,16 @@
 // Members that are stored encrypted are recognized by their names, and hidden on pages, from viewers, in trials and
 // in the log.
 import { expect } from 'chai';
-import { secretsIn } from '../../src/features/console/connections/options.ts';
+import { secretsIn } from '../../src/features/console/connections/console-connection-options.ts';
 import { createSecrets, shownJson } from '../../src/features/console/connections/steps.ts';
 import { withoutSecrets } from '../../src/features/console/masked.ts';
-import { maskSecrets } from '../../src/features/console/resources/secrets.ts';
+import { maskSecrets } from '../../src/features/console/resources/console-resource-secrets.ts';
 import { redacted } from '../../src/features/management/call.ts';
 import { collections } from '../../src/records/collections.ts';
-import { MAIL_PROVIDERS } from '../../src/records/delivery.ts';
-import { SINKS } from '../../src/records/log-streams.ts';
-import { SMS_PROVIDERS } from '../../src/records/passwordless.ts';
+import { SMS_PROVIDERS } from '../../src/records/connections/passwordless.ts';
 import { connectionSecrets, isNamedSecret } from '../../src/records/secrets.ts';
+import { MAIL_PROVIDERS } from '../../src/records/tenant/delivery.ts';
+import { SINKS } from '../../src/records/tenant/log-streams.ts';
 
 const SECRET = 'what-nobody-is-to-see';
 

@@ -1,6 +1,6 @@
 // Which roles may use each route of the user pages, and that forms must come from the console's own pages.
 import { expect } from 'chai';
-import { usersRoutes } from '../../src/features/console/users/routes.ts';
+import { usersRoutes } from '../../src/features/console/users/console-users-routes.ts';
 import { createAgent } from '../support/agent.ts';
 import { type ConsoleAgent, openConsole, startConsole } from '../support/console.ts';
 import { databaseUser } from '../support/database-user.ts';

@@ -1,6 +1,6 @@
 // The tabs of a user in the console, and their forms.
 import { expect } from 'chai';
-import { consentId } from '../../src/records/engine.ts';
+import { consentId } from '../../src/records/state/engine.ts';
 import { createAgent } from '../support/agent.ts';
 import { type ConsoleAgent, openConsole, startConsole } from '../support/console.ts';
 import { databaseUser } from '../support/database-user.ts';

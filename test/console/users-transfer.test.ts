@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import https from 'node:https';
 import { gunzipSync } from 'node:zlib';
 import { expect } from 'chai';
-import { JOB_FAULTS } from '../../src/records/job-faults.ts';
+import { JOB_FAULTS } from '../../src/records/state/job-faults.ts';
 import { addressOf, type ConsoleAgent, openConsole, startConsole } from '../support/console.ts';
 import { tenant } from '../support/flows.ts';
 import type { TestServer } from '../support/server.ts';

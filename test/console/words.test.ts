@@ -1,10 +1,10 @@
 // Texts of generated resource pages in the reader's language.
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
-import { fieldsOf as optionsOf } from '../../src/features/console/connections/options.ts';
+import { fieldsOf as optionsOf } from '../../src/features/console/connections/console-connection-options.ts';
+import { type Field, fieldsOf } from '../../src/features/console/resources/console-resource-fields.ts';
 import { groupOf, placesOf, titleOf } from '../../src/features/console/resources/declared.ts';
-import { type Field, fieldsOf } from '../../src/features/console/resources/fields.ts';
-import { STRATEGIES } from '../../src/records/connections.ts';
+import { STRATEGIES } from '../../src/records/connections/connections.ts';
 import { type ConsoleAgent, openConsole, startConsole } from '../support/console.ts';
 import type { TestServer } from '../support/server.ts';
 

@@ -7,8 +7,13 @@ import { jwtVerify } from 'jose';
 import { createSmsTransport } from '../../src/capabilities/delivery/sms.ts';
 import type { OutgoingSms } from '../../src/capabilities/delivery/transport.ts';
 import { connectionSms } from '../../src/capabilities/delivery/transports.ts';
-import { createOutbound, LOOPBACK_RANGES, type Outbound, outboundRules } from '../../src/http/outbound.ts';
-import type { DeliveryError, Transport } from '../../src/records/message-transport.ts';
+import {
+  createOutbound,
+  LOOPBACK_RANGES,
+  type Outbound,
+  outboundRules,
+} from '../../src/http/outbound/outbound.ts';
+import type { DeliveryError, Transport } from '../../src/records/base/message-transport.ts';
 import type { TwilioAccount } from '../../src/records/sms-providers/sms-provider.ts';
 import { productionFaults } from '../../src/tenant/examples.ts';
 import { tenant } from '../connections/passwordless/tenant.ts';

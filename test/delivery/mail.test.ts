@@ -10,8 +10,8 @@ import { createMailTransport } from '../../src/capabilities/delivery/mail.ts';
 import type { OutgoingEmail } from '../../src/capabilities/delivery/transport.ts';
 import { smtpSettings } from '../../src/capabilities/delivery/transports.ts';
 import { localCertificate } from '../../src/capabilities/tls/authority.ts';
+import { DeliveryError } from '../../src/records/base/message-transport.ts';
 import type { MailServer } from '../../src/records/mail-providers/mail-provider.ts';
-import { DeliveryError } from '../../src/records/message-transport.ts';
 import { startMailServer, type TestMailServer } from '../support/smtp.ts';
 import { PATIENCE } from '../support/wait-until.ts';
 

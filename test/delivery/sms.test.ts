@@ -2,8 +2,8 @@
 import { expect } from 'chai';
 import { checkSmsAccount, createSmsTransport } from '../../src/capabilities/delivery/sms.ts';
 import type { OutgoingSms } from '../../src/capabilities/delivery/transport.ts';
-import { createOutbound, LOOPBACK_RANGES, outboundRules } from '../../src/http/outbound.ts';
-import { DeliveryError } from '../../src/records/message-transport.ts';
+import { createOutbound, LOOPBACK_RANGES, outboundRules } from '../../src/http/outbound/outbound.ts';
+import { DeliveryError } from '../../src/records/base/message-transport.ts';
 import { startTwilio, type TestTwilio, TWILIO } from '../support/twilio.ts';
 import { PATIENCE } from '../support/wait-until.ts';
 

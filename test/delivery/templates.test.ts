@@ -1,13 +1,13 @@
 // The content of messages: ours in every kind and language, and the tenant's own templates, which can do no harm.
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
-import type { EmailKind, MessageKind, Notice } from '../../src/capabilities/delivery/messages.ts';
-import { createTemplates } from '../../src/capabilities/delivery/templates.ts';
+import type { EmailKind, MessageKind, Notice } from '../../src/capabilities/delivery/delivery-messages.ts';
+import { createTemplates } from '../../src/capabilities/delivery/delivery-templates.ts';
 import type { OutgoingEmail, OutgoingSms } from '../../src/capabilities/delivery/transport.ts';
 import { createTenantLiquid, reportingLiquid } from '../../src/capabilities/liquid/liquid.ts';
 import { readLocales } from '../../src/capabilities/pages/locales.ts';
 import type { Client, Connection } from '../../src/records/collections.ts';
-import { type TenantRecord, tenantFileSchema } from '../../src/records/tenant.ts';
+import { type TenantRecord, tenantFileSchema } from '../../src/records/tenant/tenant.ts';
 import type { User } from '../../src/users/user.ts';
 import { SLOW_FILTER } from '../liquid/support.ts';
 import { stopwatch } from '../support/timing.ts';

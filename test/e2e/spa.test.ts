@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import type { BrowserContext, Page } from 'playwright-core';
-import { membershipId } from '../../src/records/organizations.ts';
+import { membershipId } from '../../src/records/users/organizations.ts';
 import { hashSecret } from '../../src/runtime/secrets.ts';
 import { launchBrowser, type TestBrowser } from '../support/browser.ts';
 import { API, payload, USER } from '../support/flows.ts';

@@ -12,8 +12,8 @@ import { createEventBudget } from '../../src/capabilities/protection/rate-limit.
 import { createSigning } from '../../src/capabilities/signing/signing.ts';
 import { createEngine } from '../../src/engine/provider/provider.ts';
 import { createLogoutChannels } from '../../src/engine/session/logout-channels.ts';
-import { readBody } from '../../src/http/body.ts';
 import { oauthShape, toAuthError } from '../../src/http/errors.ts';
+import { readBody } from '../../src/http/server/body.ts';
 import { createLog } from '../../src/runtime/log.ts';
 import { correlation } from '../../src/runtime/requester.ts';
 import { systemRandom } from '../../src/runtime/secrets.ts';

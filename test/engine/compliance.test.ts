@@ -2,9 +2,14 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { decodeProtectedHeader, SignJWT } from 'jose';
-import { CLIENT_RULES, type Rule } from '../../src/records/client-compliance.ts';
-import { BACKCHANNEL_RULES, clauseOf, REQUEST_RULES, TOKEN_RULES } from '../../src/records/compliance.ts';
-import { PROFILES, type Profile } from '../../src/records/compliance-levels.ts';
+import { CLIENT_RULES, type Rule } from '../../src/records/clients/client-compliance.ts';
+import {
+  BACKCHANNEL_RULES,
+  clauseOf,
+  REQUEST_RULES,
+  TOKEN_RULES,
+} from '../../src/records/clients/compliance.ts';
+import { PROFILES, type Profile } from '../../src/records/clients/compliance-levels.ts';
 import { readTenant, TenantFault } from '../../src/tenant/load.ts';
 import { type Agent, type Answer, createAgent, readForm } from '../support/agent.ts';
 import { clientCertificate } from '../support/client-certificate.ts';

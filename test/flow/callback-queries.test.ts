@@ -1,7 +1,7 @@
 // The query of a callback is kept to the letter: an application may have signed it.
 import { expect } from 'chai';
 import { decodeJwt } from 'jose';
-import { withParameters } from '../../src/http/body.ts';
+import { withParameters } from '../../src/http/server/body.ts';
 import { createAgent } from '../support/agent.ts';
 import { authorize, logIn, WEB_CALLBACK, webRequest } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';

@@ -1,7 +1,7 @@
 // The connection of a login: it is recorded with every kind of login, and a request that names a connection is
 // completed by no other.
 import { expect } from 'chai';
-import { identityId } from '../../src/records/identities.ts';
+import { identityId } from '../../src/records/connections/identities.ts';
 import { tenant } from '../connections/passwordless/tenant.ts';
 import { type Agent, type Answer, createAgent, readForm } from '../support/agent.ts';
 import { byCode, bySignUp, openPage, REALM_GRANT, ticketFor, uidOf } from '../support/browser-logins.ts';

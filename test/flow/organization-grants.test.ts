@@ -1,7 +1,7 @@
 // Tokens for an organization by a passwordless code and after a second factor, and the login widget's settings.
 import vm from 'node:vm';
 import { expect } from 'chai';
-import { membershipId } from '../../src/records/organizations.ts';
+import { membershipId } from '../../src/records/users/organizations.ts';
 import { tenant as base, callsOf, codeOf, factors, OTP_GRANT } from '../factors/tenant.ts';
 import { createAgent, readForm } from '../support/agent.ts';
 import { openPage } from '../support/browser-logins.ts';

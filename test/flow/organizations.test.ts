@@ -1,7 +1,7 @@
 // Logging in as a member of an organization: the claims come from a membership, never from a parameter of the
 // request.
 import { expect } from 'chai';
-import { membershipId } from '../../src/records/organizations.ts';
+import { membershipId } from '../../src/records/users/organizations.ts';
 import { hashSecret } from '../../src/runtime/secrets.ts';
 import { type Agent, type Answer, createAgent, readForm } from '../support/agent.ts';
 import { openPage } from '../support/browser-logins.ts';

@@ -1,6 +1,6 @@
 // CIBA: logins that a user approves on a device or by e-mail, and attempts to abuse them.
 import { expect } from 'chai';
-import { rememberConsent } from '../../src/engine/token/grants.ts';
+import { rememberConsent } from '../../src/engine/token/token-grants.ts';
 import { devicesOf } from '../factors/device.ts';
 import { callsOf as mfaCallsOf } from '../factors/tenant.ts';
 import { callApi, startManaged } from '../management/support.ts';

@@ -1,7 +1,7 @@
 // Malformed input of strangers: each gets a 4xx answer, and the process lives on.
 import { gzipSync } from 'node:zlib';
 import { expect } from 'chai';
-import type { Route } from '../../src/http/router.ts';
+import type { Route } from '../../src/http/server/router.ts';
 import { createAgent } from '../support/agent.ts';
 import { SPA_CALLBACK, spaRequest, webRequest } from '../support/flows.ts';
 import { connect } from '../support/raw.ts';

@@ -1,7 +1,7 @@
 // Tenant files with mistakes of people and programs: each is read, or refused with sentences, in time.
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
-import type { TenantFile } from '../../src/records/tenant.ts';
+import type { TenantFile } from '../../src/records/tenant/tenant.ts';
 import { EXAMPLE_FILE } from '../../src/tenant/examples.ts';
 import { type LoadedTenant, parseTenant, TenantFault } from '../../src/tenant/load.ts';
 import { createAgent } from '../support/agent.ts';

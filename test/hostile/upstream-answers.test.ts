@@ -4,7 +4,7 @@ import { inflateRawSync } from 'node:zlib';
 import { expect } from 'chai';
 import { exportPKCS8, generateKeyPair } from 'jose';
 import { strategies } from '../../src/features/connections/strategies.ts';
-import { SOCIAL_STRATEGIES } from '../../src/records/social.ts';
+import { SOCIAL_STRATEGIES } from '../../src/records/connections/social.ts';
 import { assertion, idOf, response, signed } from '../connections/samlp/provider.ts';
 import { type KeyAndCertificate, makeCertificate } from '../saml/support.ts';
 import { type Agent, createAgent } from '../support/agent.ts';

@@ -48,7 +48,7 @@ const answers = async (app) => {
   server.close();
   return all;
 };
-const { createApplication } = await import('./src/http/application.ts');
+const { createApplication } = await import('./src/http/server/application.ts');
 const ours = await answers(createApplication(console));
 const koa = await answers(new Koa());
 console.log(JSON.stringify({ ours, koa, hasClient: ours.hasClient, koaHas: koa.hasClient }));

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { originOf } from '../../src/http/addresses.ts';
-import { atMost } from '../../src/http/router.ts';
+import { atMost } from '../../src/http/server/router.ts';
 import { askedBy } from '../../src/runtime/requester.ts';
 
 describe('work at once', () => {

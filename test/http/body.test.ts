@@ -3,8 +3,8 @@ import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import Koa from 'koa';
-import { readBody } from '../../src/http/body.ts';
 import { AuthError } from '../../src/http/errors.ts';
+import { readBody } from '../../src/http/server/body.ts';
 
 const FORM = 'application/x-www-form-urlencoded';
 const JSON_TYPE = 'application/json';

@@ -1,13 +1,13 @@
 // States of the console's branding pages. axe cannot check their frames, in which scripts are forbidden; the framed
 // pages are checked on their own.
 
+import { BRANDING_TEMPLATE_PAGE } from '../../src/features/console/branding/console-branding-routes.ts';
 import { brandFields, themeGroups } from '../../src/features/console/branding/look.ts';
 import { BRANDING_LOOK_PAGE } from '../../src/features/console/branding/look-page.ts';
 import {
   BRANDING_MESSAGE_PAGE,
   BRANDING_MESSAGES_PAGE,
 } from '../../src/features/console/branding/message-pages.ts';
-import { BRANDING_TEMPLATE_PAGE } from '../../src/features/console/branding/routes.ts';
 import {
   BRANDING_PROMPTS_PAGE,
   BRANDING_TEXTS_PAGE,

@@ -1,19 +1,19 @@
 // States of the console's connection pages.
 
-import { kindOf, kindsByGroup } from '../../src/features/console/connections/kinds.ts';
-import { filledFields } from '../../src/features/console/connections/options.ts';
+import { filledFields } from '../../src/features/console/connections/console-connection-options.ts';
 import {
   CONNECTIONS_APPLICATIONS_PAGE,
   CONNECTIONS_KINDS_PAGE,
   CONNECTIONS_LIST_PAGE,
   CONNECTIONS_NEW_PAGE,
   CONNECTIONS_TRY_PAGE,
-} from '../../src/features/console/connections/routes.ts';
-import { CONNECTIONS_SCRIPT_PAGE } from '../../src/features/console/connections/script-page.ts';
+} from '../../src/features/console/connections/console-connections-routes.ts';
 import {
   CONNECTIONS_DELETE_PAGE,
   CONNECTIONS_SETTINGS_PAGE,
-} from '../../src/features/console/connections/settings.ts';
+} from '../../src/features/console/connections/console-connections-settings.ts';
+import { kindOf, kindsByGroup } from '../../src/features/console/connections/kinds.ts';
+import { CONNECTIONS_SCRIPT_PAGE } from '../../src/features/console/connections/script-page.ts';
 import type { ConsoleFrame } from '../../src/features/console/render.ts';
 import { type SitePage, sitePages } from './site.ts';
 

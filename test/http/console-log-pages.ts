@@ -1,6 +1,6 @@
 // States of the console's log pages, with values that strangers may have chosen.
 
-import { LOG_EVENT_PAGE, LOG_LIST_PAGE } from '../../src/features/console/log/routes.ts';
+import { LOG_EVENT_PAGE, LOG_LIST_PAGE } from '../../src/features/console/log/console-log-routes.ts';
 import { sitePage } from './site.ts';
 
 const then = { iso: '2026-11-22T12:00:00.000Z', text: 'Nov 22, 2026, 12:00:00 PM UTC' };

@@ -1,5 +1,5 @@
 // States of the console's overview.
-import { barsOf, CHART } from '../../src/features/console/overview/routes.ts';
+import { barsOf, CHART } from '../../src/features/console/overview/console-overview-routes.ts';
 
 const values = [0, 3, 12, 40, 8, 0, 1];
 const rows = values.map((value, n) => ({

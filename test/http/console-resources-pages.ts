@@ -7,17 +7,20 @@ import {
   APPLICATIONS_LIST_PAGE,
   APPLICATIONS_NEW_PAGE,
   APPLICATIONS_QUICKSTART_PAGE,
-} from '../../src/features/console/applications/routes.ts';
+} from '../../src/features/console/applications/console-applications-routes.ts';
 import { APPLICATIONS_TRY_PAGE } from '../../src/features/console/applications/try-page.ts';
 import type { ConsoleFrame } from '../../src/features/console/render.ts';
-import { fieldsOf } from '../../src/features/console/resources/fields.ts';
+import { fieldsOf } from '../../src/features/console/resources/console-resource-fields.ts';
+import {
+  RESOURCES_INDEX_PAGE,
+  RESOURCES_RECORD_PAGE,
+} from '../../src/features/console/resources/console-resources-routes.ts';
 import {
   RESOURCES_FORM_PAGE,
   RESOURCES_REVIEW_PAGE,
 } from '../../src/features/console/resources/form-page.ts';
 import { RESOURCES_LIST_PAGE } from '../../src/features/console/resources/list-page.ts';
 import { RESOURCES_REMOVE_PAGE } from '../../src/features/console/resources/remove-page.ts';
-import { RESOURCES_INDEX_PAGE, RESOURCES_RECORD_PAGE } from '../../src/features/console/resources/routes.ts';
 import { shownMembers } from '../../src/features/console/resources/shown.ts';
 import { RESOURCES_ANSWER_PAGE } from '../../src/features/console/resources/submit-form.ts';
 import { filledFields } from '../../src/features/console/resources/values.ts';

@@ -1,8 +1,8 @@
 // States of the console's section "Security".
 
 import { SECURITY_BLOCKED_PAGE } from '../../src/features/console/security/blocked.ts';
-import { SECURITY_KEYS_PAGE } from '../../src/features/console/security/keys.ts';
-import { SECURITY_FACTORS_PAGE } from '../../src/features/console/security/routes.ts';
+import { SECURITY_KEYS_PAGE } from '../../src/features/console/security/console-security-keys.ts';
+import { SECURITY_FACTORS_PAGE } from '../../src/features/console/security/console-security-routes.ts';
 import {
   SECURITY_SETTINGS_PAGE,
   SETTINGS_FORMS,

@@ -7,7 +7,7 @@ import {
   ACTIONS_LIST_PAGE,
   ACTIONS_NEW_PAGE,
   ACTIONS_VERSIONS_PAGE,
-} from '../../src/features/console/actions/routes.ts';
+} from '../../src/features/console/actions/console-actions-routes.ts';
 import { ACTIONS_RUNS_PAGE, ACTIONS_TEST_PAGE } from '../../src/features/console/actions/runs.ts';
 import type { ConsoleFrame } from '../../src/features/console/render.ts';
 import {
@@ -15,15 +15,15 @@ import {
   USERS_ORGANIZATIONS_PAGE,
   USERS_ROLES_PAGE,
 } from '../../src/features/console/users/access.ts';
-import { USERS_LIST_PAGE } from '../../src/features/console/users/list.ts';
-import { USERS_FACTORS_PAGE, USERS_IDENTITIES_PAGE } from '../../src/features/console/users/login-methods.ts';
-import { USERS_PROFILE_PAGE } from '../../src/features/console/users/profile.ts';
-import { USERS_NEW_PAGE } from '../../src/features/console/users/routes.ts';
+import { USERS_PROFILE_PAGE } from '../../src/features/console/users/console-user-profile.ts';
 import {
   USERS_CONSENTS_PAGE,
   USERS_DEVICES_PAGE,
   USERS_SESSIONS_PAGE,
-} from '../../src/features/console/users/sessions.ts';
+} from '../../src/features/console/users/console-user-sessions.ts';
+import { USERS_NEW_PAGE } from '../../src/features/console/users/console-users-routes.ts';
+import { USERS_LIST_PAGE } from '../../src/features/console/users/list.ts';
+import { USERS_FACTORS_PAGE, USERS_IDENTITIES_PAGE } from '../../src/features/console/users/login-methods.ts';
 import { USERS_JOB_PAGE, USERS_TRANSFER_PAGE } from '../../src/features/console/users/transfer.ts';
 import { USERS_DELETE_PAGE } from '../../src/features/console/users/user-actions.ts';
 import { type SitePage, sitePages } from './site.ts';

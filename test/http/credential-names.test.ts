@@ -1,6 +1,6 @@
 // Which parameters count as credentials: they are not passed on to providers, and actions do not see them.
 import { expect } from 'chai';
-import { isCredentialName } from '../../src/http/application.ts';
+import { isCredentialName } from '../../src/http/server/application.ts';
 import { OWN_PARAMETERS } from '../../src/server/features.ts';
 
 /** The parameters of our endpoints that are no credentials. A new parameter must be added here, or be named as a credential. */

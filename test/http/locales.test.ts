@@ -18,7 +18,7 @@ import {
   readLocales,
 } from '../../src/capabilities/pages/locales.ts';
 import { pageText } from '../../src/capabilities/pages/render.ts';
-import { LOGOUT_SIGNED_OUT_PAGE } from '../../src/features/logout/feature.ts';
+import { LOGOUT_SIGNED_OUT_PAGE } from '../../src/features/logout/logout-feature.ts';
 import { FALLBACK, LANGUAGES, languagesIn } from '../../src/tenant/languages.ts';
 import { createAgent } from '../support/agent.ts';
 import { PAGES } from './pages.ts';

@@ -12,8 +12,8 @@ import {
   LOOPBACK_RANGES,
   outboundRules,
   type ResolvedAddress,
-} from '../../src/http/outbound.ts';
-import { OutboundError } from '../../src/http/outbound-error.ts';
+} from '../../src/http/outbound/outbound.ts';
+import { OutboundError } from '../../src/http/outbound/outbound-error.ts';
 import { startServer } from '../support/server.ts';
 
 /** Addresses that do not belong to the public Internet. */
@@ -322,7 +322,7 @@ describe('requests to addresses that others name', () => {
     handle = (_request, response) => response.end('direct');
     const names = ['HTTP_PROXY', 'http_proxy', 'HTTPS_PROXY', 'ALL_PROXY', 'NODE_USE_ENV_PROXY'];
     const script = `
-      const { createOutbound } = await import(${JSON.stringify(new URL('../../src/http/outbound.ts', import.meta.url).href)});
+      const { createOutbound } = await import(${JSON.stringify(new URL('../../src/http/outbound/outbound.ts', import.meta.url).href)});
       const outbound = createOutbound({ rules: { isOpened: () => true, mayConnect: () => true } });
       console.log(await (await outbound.fetch(${JSON.stringify(at())})).text());`;
     const env = Object.fromEntries(
@@ -338,7 +338,7 @@ describe('requests to addresses that others name', () => {
   it('trust the authorities of NODE_EXTRA_CA_CERTS, and no other private ones', async () => {
     const server = await startServer({ tenant: {} });
     const script = `
-      const { createOutbound } = await import(${JSON.stringify(new URL('../../src/http/outbound.ts', import.meta.url).href)});
+      const { createOutbound } = await import(${JSON.stringify(new URL('../../src/http/outbound/outbound.ts', import.meta.url).href)});
       const outbound = createOutbound({ rules: { isOpened: () => true, mayConnect: () => true } });
       console.log(await outbound.fetch(${JSON.stringify(`${server.url}/healthz`)}).then((r) => r.status, (e) => e.failure));`;
     const run = async (env: object) => {

@@ -1,77 +1,86 @@
 // Every page in the states that users see it in, with models as the features make them.
 
 import { DONE_PAGE } from '../../src/capabilities/pages/views.ts';
-import { OWN_PASSKEY_PAGE, OWN_SECURITY_PAGE } from '../../src/features/account/page/account-pages.ts';
+import {
+  OWN_CONFIRM_PAGE,
+  OWN_PASSKEY_PAGE,
+  OWN_SECURITY_PAGE,
+} from '../../src/features/account/page/account-pages.ts';
+import { OWN_PROFILE_PAGE } from '../../src/features/account/page/account-profile.ts';
 import { OWN_APPLICATIONS_PAGE } from '../../src/features/account/page/applications-page.ts';
-import { OWN_CONFIRM_PAGE } from '../../src/features/account/page/confirm-page.ts';
 import { OWN_DATA_PAGE } from '../../src/features/account/page/data-page.ts';
 import { OWN_EMAIL_PAGE } from '../../src/features/account/page/email-page.ts';
 import { OWN_LINK_PAGE } from '../../src/features/account/page/link-page.ts';
-import { OWN_PROFILE_PAGE } from '../../src/features/account/page/profile.ts';
 import { OWN_SESSIONS_PAGE } from '../../src/features/account/page/sessions-page.ts';
-import { ACCOUNT_RESET_PAGE } from '../../src/features/connections/database/account-pages.ts';
-import {
-  ACCOUNT_FORGOT_PAGE,
-  ACCOUNT_SENT_PAGE,
-} from '../../src/features/connections/database/forgot-pages.ts';
 import {
   LOGIN_PAGE,
   LOGIN_PASSWORD_PAGE,
   LOGIN_SIGNUP_PAGE,
-} from '../../src/features/connections/database/pages.ts';
+} from '../../src/features/connections/database/base/database-pages.ts';
+import {
+  ACCOUNT_FORGOT_PAGE,
+  ACCOUNT_RESET_PAGE,
+  ACCOUNT_SENT_PAGE,
+  ACCOUNT_VERIFY_PAGE,
+} from '../../src/features/connections/database/mailed-links/account-pages.ts';
 import { ACCOUNT_UNBLOCK_PAGE } from '../../src/features/connections/database/unblock.ts';
-import { ACCOUNT_VERIFY_PAGE } from '../../src/features/connections/database/verification-pages.ts';
-import { LOGIN_IDENTIFIER_PAGE } from '../../src/features/connections/identifier/page.ts';
-import { LOGIN_LINK_PAGE } from '../../src/features/connections/linking/feature.ts';
+import { LOGIN_IDENTIFIER_PAGE } from '../../src/features/connections/identifier/identifier-page.ts';
+import { LOGIN_LINK_PAGE } from '../../src/features/connections/linking/linking-feature.ts';
 import { LOGIN_CONNECTIONS_PAGE } from '../../src/features/connections/login-page.ts';
 import { nameField } from '../../src/features/connections/name-field.ts';
-import { LOGIN_PASSKEY_PAGE } from '../../src/features/connections/passkeys/feature.ts';
-import { PASSWORDLESS_CONTINUE_PAGE } from '../../src/features/connections/passwordless/feature.ts';
+import { LOGIN_PASSKEY_PAGE } from '../../src/features/connections/passkeys/passkeys-feature.ts';
+import { PASSWORDLESS_CONTINUE_PAGE } from '../../src/features/connections/passwordless/passwordless-feature.ts';
 import {
   PASSWORDLESS_ADDRESS_PAGE,
   PASSWORDLESS_CODE_PAGE,
-} from '../../src/features/connections/passwordless/hosted.ts';
+} from '../../src/features/connections/passwordless/passwordless-hosted.ts';
+import { ADMINISTRATORS_LIST_PAGE } from '../../src/features/console/administrators/console-administrators-routes.ts';
 import {
   ADMINISTRATORS_LINK_PAGE,
   ADMINISTRATORS_PASSWORD_PAGE,
 } from '../../src/features/console/administrators/password.ts';
-import { ADMINISTRATORS_LIST_PAGE } from '../../src/features/console/administrators/routes.ts';
-import { AGAIN_PAGE } from '../../src/features/console/again-page.ts';
-import { OVERVIEW_HOME_PAGE } from '../../src/features/console/overview/routes.ts';
+import { AGAIN_PAGE } from '../../src/features/console/console-feature.ts';
+import { OVERVIEW_HOME_PAGE } from '../../src/features/console/overview/console-overview-routes.ts';
 import type { ConsoleFrame } from '../../src/features/console/render.ts';
-import { DEVELOPMENT_HOME_PAGE, DEVELOPMENT_TOKENS_PAGE } from '../../src/features/development/feature.ts';
+import {
+  DEVELOPMENT_HOME_PAGE,
+  DEVELOPMENT_TOKENS_PAGE,
+} from '../../src/features/development/development-feature.ts';
+import { DEVELOPMENT_SCRIPTS_PAGE } from '../../src/features/development/development-scripts.ts';
 import { DEVELOPMENT_INBOX_PAGE } from '../../src/features/development/inbox.ts';
-import { DEVELOPMENT_SCRIPTS_PAGE } from '../../src/features/development/scripts.ts';
 import { MFA_CODE_PAGE } from '../../src/features/factors/factor.ts';
-import { MFA_ENROLL_ADDRESS_PAGE } from '../../src/features/factors/message/message.ts';
+import { MFA_ENROLL_ADDRESS_PAGE } from '../../src/features/factors/message/message-factor.ts';
 import { MFA_ENROLL_OTP_PAGE } from '../../src/features/factors/otp/otp.ts';
-import { MFA_CHOOSE_PAGE, MFA_RECOVERY_CODE_PAGE } from '../../src/features/factors/page-views.ts';
-import { AUTHENTICATOR_PAGE } from '../../src/features/factors/push/feature.ts';
+import { MFA_CHOOSE_PAGE, MFA_RECOVERY_CODE_PAGE } from '../../src/features/factors/page-routes.ts';
 import { MFA_ENROLL_PUSH_PAGE, MFA_PUSH_PAGE } from '../../src/features/factors/push/push.ts';
+import { AUTHENTICATOR_PAGE } from '../../src/features/factors/push/push-feature.ts';
 import { MFA_RECOVERY_PAGE } from '../../src/features/factors/recovery/recovery-code.ts';
 import { MFA_ENROLL_WEBAUTHN_PAGE, MFA_WEBAUTHN_PAGE } from '../../src/features/factors/webauthn/webauthn.ts';
-import { LOGIN_ACCOUNT_PAGE, LOGIN_CONSENT_PAGE } from '../../src/features/flow/pages.ts';
-import { LOGIN_ORGANIZATION_NAME_PAGE, LOGIN_ORGANIZATION_PAGE } from '../../src/features/flow/routes.ts';
+import { LOGIN_ACCOUNT_PAGE, LOGIN_CONSENT_PAGE } from '../../src/features/flow/flow-pages.ts';
+import {
+  LOGIN_ORGANIZATION_NAME_PAGE,
+  LOGIN_ORGANIZATION_PAGE,
+} from '../../src/features/flow/flow-routes.ts';
 import {
   APPROVAL_ALLOWED_PAGE,
   APPROVAL_ASK_PAGE,
   APPROVAL_DENIED_PAGE,
   APPROVAL_NONE_PAGE,
-} from '../../src/features/grants/ciba/feature.ts';
+} from '../../src/features/grants/ciba/ciba-feature.ts';
 import {
   DEVICE_ALLOWED_PAGE,
   DEVICE_CODE_PAGE,
   DEVICE_CONFIRM_PAGE,
   DEVICE_DENIED_PAGE,
-} from '../../src/features/grants/device/feature.ts';
+} from '../../src/features/grants/device/device-feature.ts';
 import {
   LOGOUT_CONSENT_PAGE,
   LOGOUT_KEPT_PAGE,
   LOGOUT_SIGNED_OUT_PAGE,
-} from '../../src/features/logout/feature.ts';
+} from '../../src/features/logout/logout-feature.ts';
 import { AuthError } from '../../src/http/errors.ts';
-import { databaseOptionsSchema } from '../../src/records/connections.ts';
-import type { DatabaseOptions } from '../../src/records/tenant.ts';
+import { databaseOptionsSchema } from '../../src/records/connections/connections.ts';
+import type { DatabaseOptions } from '../../src/records/tenant/tenant.ts';
 import { checkStrength } from '../../src/users/password-policy.ts';
 import { consoleBrandingPages } from './console-branding-pages.ts';
 import { consoleConnectionPages } from './console-connections-pages.ts';

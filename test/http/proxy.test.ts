@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import http from 'node:http';
 import { text } from 'node:stream/consumers';
 import { expect } from 'chai';
-import { proxyTrust } from '../../src/http/proxy.ts';
+import { proxyTrust } from '../../src/http/server/proxy.ts';
 import { createAgent } from '../support/agent.ts';
 import { authorize, PASSWORD_REQUEST, pkce, spaRequest, tenant } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';

@@ -17,12 +17,12 @@ import {
   pageWith,
 } from '../../src/capabilities/pages/views.ts';
 import { localCertificate } from '../../src/capabilities/tls/authority.ts';
-import { securityHeaders } from '../../src/http/application.ts';
-import { readBody } from '../../src/http/body.ts';
-import { createCsrf } from '../../src/http/csrf.ts';
 import { AuthError } from '../../src/http/errors.ts';
-import { brandingSchema } from '../../src/records/tenant.ts';
-import { tenantSettingsSchema } from '../../src/records/tenant-settings.ts';
+import { securityHeaders } from '../../src/http/server/application.ts';
+import { readBody } from '../../src/http/server/body.ts';
+import { createCsrf } from '../../src/http/server/csrf.ts';
+import { brandingSchema } from '../../src/records/tenant/tenant.ts';
+import { tenantSettingsSchema } from '../../src/records/tenant/tenant-settings.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { systemRandom } from '../../src/runtime/secrets.ts';
 

@@ -2,7 +2,7 @@
 
 import { expect } from 'chai';
 import type { BrowserContextOptions, Page } from 'playwright-core';
-import { LOGIN_PAGE } from '../../src/features/connections/database/pages.ts';
+import { LOGIN_PAGE } from '../../src/features/connections/database/base/database-pages.ts';
 import { nameField } from '../../src/features/connections/name-field.ts';
 import {
   accessibilityFaults,

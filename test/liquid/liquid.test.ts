@@ -5,7 +5,7 @@ import {
   TemplateFault,
   type TenantLiquid,
 } from '../../src/capabilities/liquid/liquid.ts';
-import type { LiquidJob } from '../../src/capabilities/liquid/templates.ts';
+import type { LiquidJob } from '../../src/capabilities/liquid/liquid-templates.ts';
 import { SLOW_FILTER, SLOW_FILTERS } from './support.ts';
 
 const html = (source: string, variables: object = {}): LiquidJob => ({ kind: 'html', source, variables });

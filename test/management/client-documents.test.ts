@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
-import { clientSchema } from '../../src/records/clients.ts';
+import { clientSchema } from '../../src/records/clients/clients.ts';
 import { createAgent } from '../support/agent.ts';
 import type { TestServer } from '../support/server.ts';
 import { callsWith, type ManagementCall, managementToken, startManaged } from './support.ts';

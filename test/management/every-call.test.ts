@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { toResource } from '../../src/engine/base/request-extensions.ts';
 import type { CallRules } from '../../src/features/management/call.ts';
 import { MANAGEMENT_CALLS } from '../../src/features/management/calls.ts';
-import { consentId } from '../../src/records/engine.ts';
+import { consentId } from '../../src/records/state/engine.ts';
 import { seeded } from '../support/seeded.ts';
 import type { TestServer } from '../support/server.ts';
 import { EXAMPLE } from './example.ts';

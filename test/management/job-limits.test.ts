@@ -3,7 +3,7 @@
 import { expect } from 'chai';
 import pino from 'pino';
 import { createUserJobs } from '../../src/features/management/jobs/user-jobs.ts';
-import type { JobRecord } from '../../src/records/jobs.ts';
+import type { JobRecord } from '../../src/records/state/jobs.ts';
 import { createBackground } from '../../src/runtime/background.ts';
 import { systemRandom } from '../../src/runtime/secrets.ts';
 import { createLeases } from '../../src/store/leases.ts';

@@ -1,7 +1,7 @@
 // What an ID token has to prove before the account that it names becomes an identity of another (`link_with`).
 import { expect } from 'chai';
 import { toResource } from '../../src/engine/base/request-extensions.ts';
-import { rememberConsent } from '../../src/engine/token/grants.ts';
+import { rememberConsent } from '../../src/engine/token/token-grants.ts';
 import { codeOf, factors, POLICY } from '../factors/tenant.ts';
 import { type Agent, createAgent, readForm } from '../support/agent.ts';
 import {

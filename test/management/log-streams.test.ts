@@ -17,7 +17,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ManagementClient } from 'auth0';
 import { expect } from 'chai';
-import { databaseEvents } from '../../src/features/connections/database/declaration.ts';
+import { databaseEvents } from '../../src/features/connections/database/base/database-declaration.ts';
 import { eventIdAt } from '../../src/tenant/events.ts';
 import type { TestServer } from '../support/server.ts';
 import { until } from '../support/wait-until.ts';

@@ -1,6 +1,6 @@
 // Searching, sorting and following the tenant's log.
 import { expect } from 'chai';
-import type { LogEventRecord } from '../../src/records/log-events.ts';
+import type { LogEventRecord } from '../../src/records/base/log-events.ts';
 import type { TestServer } from '../support/server.ts';
 import { managementToken, startManaged } from './support.ts';
 

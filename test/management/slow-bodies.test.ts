@@ -2,7 +2,7 @@
 import type { ServerResponse } from 'node:http';
 import { expect } from 'chai';
 import { toResource } from '../../src/engine/base/request-extensions.ts';
-import { rememberConsent } from '../../src/engine/token/grants.ts';
+import { rememberConsent } from '../../src/engine/token/token-grants.ts';
 import { tenant } from '../connections/passwordless/tenant.ts';
 import { metadata } from '../connections/samlp/metadata-server.ts';
 import { makeCertificate } from '../saml/support.ts';

@@ -1,7 +1,7 @@
 // Linking users in the Management API, and which user later logins lead to.
 import { expect } from 'chai';
 import { toResource } from '../../src/engine/base/request-extensions.ts';
-import { rememberConsent } from '../../src/engine/token/grants.ts';
+import { rememberConsent } from '../../src/engine/token/token-grants.ts';
 import { tenant as base, OTP_GRANT } from '../connections/passwordless/tenant.ts';
 import { type Agent, createAgent } from '../support/agent.ts';
 import { logIn, payload, responseOf, token, WEB_CALLBACK, webRequest } from '../support/flows.ts';

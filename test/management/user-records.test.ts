@@ -2,7 +2,7 @@
 // show.
 import { expect } from 'chai';
 import { toResource } from '../../src/engine/base/request-extensions.ts';
-import { rememberConsent } from '../../src/engine/token/grants.ts';
+import { rememberConsent } from '../../src/engine/token/token-grants.ts';
 import { tenant } from '../connections/passwordless/tenant.ts';
 import { createAgent } from '../support/agent.ts';
 import { payload, token, USER } from '../support/flows.ts';

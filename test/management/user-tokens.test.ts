@@ -2,7 +2,7 @@
 // have. JWTs for other APIs end for us with the same events.
 import { expect } from 'chai';
 import { toResource } from '../../src/engine/base/request-extensions.ts';
-import { rememberConsent } from '../../src/engine/token/grants.ts';
+import { rememberConsent } from '../../src/engine/token/token-grants.ts';
 import { createAgent } from '../support/agent.ts';
 import { API, tenant as base, logIn, responseOf, token, webRequest } from '../support/flows.ts';
 import type { TestServer } from '../support/server.ts';

@@ -92,7 +92,7 @@ describe('several servers over one store', () => {
       ).json().id_token as string;
     const keySetAt = async (index: number) =>
       (await createAgent(several.at(index)).get('/.well-known/jwks.json')).json().keys as { kid: string }[];
-    const { rotateSigningKeys } = await import('../../src/capabilities/signing/keys.ts');
+    const { rotateSigningKeys } = await import('../../src/capabilities/signing/signing-key-list.ts');
     const before = header(await login(0)).kid;
     let isOver = false;
     const rotations = (async () => {

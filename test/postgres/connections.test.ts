@@ -6,7 +6,7 @@ import { expect } from 'chai';
 import { localCertificate } from '../../src/capabilities/tls/authority.ts';
 import type { Store } from '../../src/store/contract.ts';
 import { openStore } from '../../src/store/open.ts';
-import { CHANNEL } from '../../src/store/sql/postgres-schema.ts';
+import { CHANNEL } from '../../src/store/postgres/postgres-schema.ts';
 import { rejection } from '../store/contract.ts';
 import { type Cluster, queryOnce, startCluster } from '../support/postgres.ts';
 import { stopwatch } from '../support/timing.ts';

@@ -1,7 +1,7 @@
 // Records that another process deletes or changes between a request's read and its write.
 import { expect } from 'chai';
 import pg from 'pg';
-import { membershipId } from '../../src/records/organizations.ts';
+import { membershipId } from '../../src/records/users/organizations.ts';
 import { hashSecret } from '../../src/runtime/secrets.ts';
 import { callsOf, codeOf, OTP_GRANT, tenant } from '../factors/tenant.ts';
 import { type Answer, createAgent, readForm } from '../support/agent.ts';

@@ -9,7 +9,7 @@ import { expect } from 'chai';
 import pg from 'pg';
 import { systemRandom } from '../../src/runtime/secrets.ts';
 import { openStore } from '../../src/store/open.ts';
-import { resealDatabase, resetDatabase } from '../../src/store/sql/postgres-reseal.ts';
+import { resealDatabase, resetDatabase } from '../../src/store/postgres/postgres-reseal.ts';
 import { rejection } from '../store/contract.ts';
 import { postgresContract } from '../store/postgres-contract.ts';
 import { createAgent } from '../support/agent.ts';

@@ -4,13 +4,13 @@ import { mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { ensureSigningKeys } from '../../src/capabilities/signing/keys.ts';
+import { ensureSigningKeys } from '../../src/capabilities/signing/signing-key-list.ts';
 import { repairEmbedded } from '../../src/commands/repair.ts';
 import { systemRandom } from '../../src/runtime/secrets.ts';
 import { openStore } from '../../src/store/open.ts';
+import { resealDatabase, resetDatabase } from '../../src/store/postgres/postgres-reseal.ts';
 import { keyFile } from '../../src/store/sealing/key.ts';
 import { newFile } from '../../src/store/sealing/reseal.ts';
-import { resealDatabase, resetDatabase } from '../../src/store/sql/postgres-reseal.ts';
 import { rejection } from '../store/contract.ts';
 import { type Cluster, startCluster } from '../support/postgres.ts';
 

@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ensureSigningKeys } from '../../src/capabilities/signing/keys.ts';
+import { ensureSigningKeys } from '../../src/capabilities/signing/signing-key-list.ts';
 import { localCertificate } from '../../src/capabilities/tls/authority.ts';
 import { openStore } from '../../src/store/open.ts';
 import { queryOnce, startCluster } from '../support/postgres.ts';

@@ -7,9 +7,9 @@ import {
   isListed,
   unknownLimits,
 } from '../../src/capabilities/protection/rate-limit.ts';
-import { engineLimits } from '../../src/engine/base/declaration.ts';
-import { databaseLimits } from '../../src/features/connections/database/declaration.ts';
-import { passwordlessLimits } from '../../src/features/connections/passwordless/declaration.ts';
+import { engineLimits } from '../../src/engine/base/engine-declaration.ts';
+import { databaseLimits } from '../../src/features/connections/database/base/database-declaration.ts';
+import { passwordlessLimits } from '../../src/features/connections/passwordless/passwordless-declaration.ts';
 import { LIMITS, ROUTE_LIMITS } from '../../src/server/features.ts';
 import { openConfig } from '../../src/tenant/config.ts';
 import { readTenant, TenantFault } from '../../src/tenant/load.ts';

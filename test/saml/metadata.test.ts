@@ -1,8 +1,8 @@
 // Our metadata for a service provider.
 import { verify, X509Certificate } from 'node:crypto';
 import { expect } from 'chai';
-import { rotateSigningKeys } from '../../src/capabilities/signing/keys.ts';
 import { createSigning } from '../../src/capabilities/signing/signing.ts';
+import { rotateSigningKeys } from '../../src/capabilities/signing/signing-key-list.ts';
 import { identityProvider } from '../../src/features/saml/identity-provider.ts';
 import { openConfig } from '../../src/tenant/config.ts';
 import { createAgent } from '../support/agent.ts';

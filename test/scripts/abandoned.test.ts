@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads';
 import { expect } from 'chai';
 import { SCRIPT_LIMITS } from '../../src/capabilities/scripts/limits.ts';
 import { createScripts } from '../../src/capabilities/scripts/scripts.ts';
-import { createOutbound, outboundRules } from '../../src/http/outbound.ts';
+import { createOutbound, outboundRules } from '../../src/http/outbound/outbound.ts';
 import { PATIENCE } from '../support/wait-until.ts';
 
 const STUCK = new URL('./stuck-worker.js', import.meta.url);

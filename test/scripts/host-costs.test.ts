@@ -2,9 +2,9 @@
 import { createCipheriv, createHash, generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto';
 import { expect } from 'chai';
 import { compute, HOST_FUNCTIONS, type Plain } from '../../src/capabilities/scripts/host-functions.ts';
-import { publicKeyOf } from '../../src/records/client-keys.ts';
-import { appleOptionsSchema } from '../../src/records/openid.ts';
-import { rsaPublicKey } from '../../src/records/samlp.ts';
+import { publicKeyOf } from '../../src/records/clients/client-keys.ts';
+import { appleOptionsSchema } from '../../src/records/connections/openid.ts';
+import { rsaPublicKey } from '../../src/records/connections/samlp.ts';
 import { startSandbox } from './support.ts';
 
 /** Returns an element of DER. */

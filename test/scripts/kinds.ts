@@ -4,11 +4,14 @@ import { createActions } from '../../src/capabilities/actions/actions.ts';
 import { TRIGGER_METHODS } from '../../src/capabilities/actions/commands.ts';
 import { runAction } from '../../src/capabilities/actions/run-action.ts';
 import type { Scripts } from '../../src/capabilities/scripts/scripts.ts';
-import { type CustomDatabases, customDatabases } from '../../src/features/connections/database/custom.ts';
+import {
+  type CustomDatabases,
+  customDatabases,
+} from '../../src/features/connections/database/custom/database-custom.ts';
 import { scriptRunner } from '../../src/features/connections/redirect.ts';
 import { AuthError } from '../../src/http/errors.ts';
-import { continueEntry, TRIGGER_ENTRIES, type Trigger } from '../../src/records/actions.ts';
 import type { Connection } from '../../src/records/collections.ts';
+import { continueEntry, TRIGGER_ENTRIES, type Trigger } from '../../src/records/tenant/actions.ts';
 
 /** The secret that scripts are given, which must not appear anywhere. */
 export const SECRET = 'a "secret" of the tenant';

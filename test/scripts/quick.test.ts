@@ -3,11 +3,11 @@
 import type { ServerResponse } from 'node:http';
 import { expect } from 'chai';
 import { SCRIPT_LIMITS } from '../../src/capabilities/scripts/limits.ts';
-import type { ToThread } from '../../src/capabilities/scripts/messages.ts';
 import { createScriptRatings } from '../../src/capabilities/scripts/scripts.ts';
+import type { ToThread } from '../../src/capabilities/scripts/scripts-messages.ts';
 import { createSharedRuns } from '../../src/capabilities/scripts/shared-runs.ts';
 import type { JobOutcome } from '../../src/capabilities/scripts/threads.ts';
-import { createOutbound, outboundRules } from '../../src/http/outbound.ts';
+import { createOutbound, outboundRules } from '../../src/http/outbound/outbound.ts';
 import { every, until } from '../support/wait-until.ts';
 import { type Provider, startProvider, startSandbox } from './support.ts';
 

@@ -10,7 +10,7 @@ import {
   ignoreMappedArguments,
   type Sandbox,
 } from '../../src/capabilities/scripts/sandbox.ts';
-import { createPages, snapshot } from '../../src/capabilities/scripts/snapshot.ts';
+import { createPages, snapshot } from '../../src/capabilities/scripts/scripts-snapshot.ts';
 
 const MIB = 1024 * 1024;
 const SECRET = 'a-secret-of-one-run-alone';

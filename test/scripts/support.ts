@@ -8,7 +8,7 @@ import {
   LOOPBACK_RANGES,
   outboundRules,
   type ResolvedAddress,
-} from '../../src/http/outbound.ts';
+} from '../../src/http/outbound/outbound.ts';
 import { PATIENCE } from '../support/wait-until.ts';
 
 interface Seen {

@@ -1,8 +1,8 @@
 // A thread that several runs share, driven by messages as the process sends them.
 import { expect } from 'chai';
 import { SCRIPT_LIMITS } from '../../src/capabilities/scripts/limits.ts';
-import type { FromThread, Job } from '../../src/capabilities/scripts/messages.ts';
 import { moduleLoader } from '../../src/capabilities/scripts/module.ts';
+import type { FromThread, Job } from '../../src/capabilities/scripts/scripts-messages.ts';
 import { openWorker } from '../../src/capabilities/scripts/threads.ts';
 
 const job = (body: string): Job => ({

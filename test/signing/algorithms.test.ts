@@ -12,8 +12,8 @@ import { expect } from 'chai';
 import { compactVerify, createLocalJWKSet, type JSONWebKeySet, jwtVerify } from 'jose';
 import * as oidc from 'openid-client';
 import { signLocally } from '../../src/capabilities/signing/local.ts';
-import type { SigningKeyRecord } from '../../src/records/engine.ts';
-import { SIGNING_ALGS, type SigningAlg } from '../../src/records/signing-algs.ts';
+import { SIGNING_ALGS, type SigningAlg } from '../../src/records/base/signing-algs.ts';
+import type { SigningKeyRecord } from '../../src/records/state/engine.ts';
 import { type Agent, createAgent } from '../support/agent.ts';
 import {
   authorize,
@@ -220,7 +220,7 @@ describe('signing algorithms', () => {
   });
 
   it('rotate together, or one alone, and earlier tokens stay valid until the next rotation', async () => {
-    const { rotateSigningKeys } = await import('../../src/capabilities/signing/keys.ts');
+    const { rotateSigningKeys } = await import('../../src/capabilities/signing/signing-key-list.ts');
     const before = await tokensOf(agent, 'ES256');
     const rsa = await currentKey('RS256');
     const [rotated] = await rotateSigningKeys(server.store, Date.now, 'localhost', 'ES256');
@@ -238,7 +238,7 @@ describe('signing algorithms', () => {
 
   for (const alg of ['ES256', 'EdDSA'] as const)
     it(`sign tokens of an API with the current ${alg} key, and after a rotation with the one that was published as the next`, async () => {
-      const { rotateSigningKeys } = await import('../../src/capabilities/signing/keys.ts');
+      const { rotateSigningKeys } = await import('../../src/capabilities/signing/signing-key-list.ts');
       const published = async () =>
         (await keysOf(agent)).keys.filter((key) => key.alg === alg).map(({ kid }) => kid);
       const signed = async () => (await tokensOf(agent, alg)).access_token;
@@ -264,7 +264,7 @@ describe('signing algorithms', () => {
     });
 
   it('refuse one of two concurrent rotations, and each has one current key and one next', async () => {
-    const { rotateSigningKeys } = await import('../../src/capabilities/signing/keys.ts');
+    const { rotateSigningKeys } = await import('../../src/capabilities/signing/signing-key-list.ts');
     const done = await Promise.allSettled([1, 2, 3].map(() => rotateSigningKeys(server.store, Date.now)));
     expect(done.filter(({ status }) => status === 'fulfilled')).to.have.length.of.at.least(1);
     const { records } = await server.store.collection('signingKeys').list({ limit: 100 });

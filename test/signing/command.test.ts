@@ -9,8 +9,8 @@ import { signQuery, verifyQuery } from '../../src/capabilities/saml-messages/bin
 import { verifyRoot } from '../../src/capabilities/saml-messages/reader.ts';
 import { signRoot } from '../../src/capabilities/saml-messages/signature.ts';
 import { openHolder } from '../../src/capabilities/signing/holder.ts';
-import { rotateSigningKeys } from '../../src/capabilities/signing/keys.ts';
 import { createSigning } from '../../src/capabilities/signing/signing.ts';
+import { rotateSigningKeys } from '../../src/capabilities/signing/signing-key-list.ts';
 import { identityProvider } from '../../src/features/saml/identity-provider.ts';
 import { describedSettings } from '../../src/settings/index.ts';
 import { openConfig } from '../../src/tenant/config.ts';

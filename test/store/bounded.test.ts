@@ -1,9 +1,9 @@
 // What strangers can make the store keep is bounded as its collection declares.
 import { expect } from 'chai';
 import { originOf } from '../../src/http/addresses.ts';
-import type { Bound } from '../../src/records/collection-spec.ts';
+import type { Bound } from '../../src/records/base/collection-spec.ts';
+import type { Stored } from '../../src/records/base/record.ts';
 import { type CollectionName, collections } from '../../src/records/collections.ts';
-import type { Stored } from '../../src/records/record.ts';
 import { askedBy, raiseStanding } from '../../src/runtime/requester.ts';
 import { boundedStore } from '../../src/store/bounded.ts';
 import type { Store } from '../../src/store/contract.ts';

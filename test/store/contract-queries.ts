@@ -1,7 +1,7 @@
 // The tests of upsert, batches and queries in the contract: see storeContract.
 import { expect } from 'chai';
-import type { IdentityRecord } from '../../src/records/identities.ts';
-import type { UserRecord } from '../../src/records/users.ts';
+import type { IdentityRecord } from '../../src/records/connections/identities.ts';
+import type { UserRecord } from '../../src/records/users/users.ts';
 import { type Filter, type Query, type Store, UniqueKeyError } from '../../src/store/contract.ts';
 import { anIdentity, aUser, emailKey, type Register, rejection } from './contract.ts';
 

@@ -1,9 +1,13 @@
 // The tests of the contract in src/store/contract.ts, sentence by sentence, for any engine: see storeContract.
 import { expect } from 'chai';
 import type { Records } from '../../src/records/collections.ts';
-import type { ArtifactRecord } from '../../src/records/engine.ts';
-import { type AddressKind, addressKey, type IdentityRecord } from '../../src/records/identities.ts';
-import type { UserRecord } from '../../src/records/users.ts';
+import {
+  type AddressKind,
+  addressKey,
+  type IdentityRecord,
+} from '../../src/records/connections/identities.ts';
+import type { ArtifactRecord } from '../../src/records/state/engine.ts';
+import type { UserRecord } from '../../src/records/users/users.ts';
 import { type Page, type Store, UniqueKeyError } from '../../src/store/contract.ts';
 import { batchCases, heldCases, queryCases, searchCases, upsertCases } from './contract-queries.ts';
 import { snapshotCases } from './contract-snapshot.ts';

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect } from 'chai';
-import type { UserRecord } from '../../src/records/users.ts';
+import type { UserRecord } from '../../src/records/users/users.ts';
 import type { Store } from '../../src/store/contract.ts';
 import { openStore } from '../../src/store/open.ts';
 import { collectionSpecs } from '../../src/store/record.ts';

@@ -10,8 +10,8 @@ import { createCollection } from '../../src/store/memory/collection.ts';
 import { createTable } from '../../src/store/memory/table.ts';
 import { collectionSpecs } from '../../src/store/record.ts';
 import { sqliteDialect } from '../../src/store/sql/dialect.ts';
-import { queryStatements } from '../../src/store/sql/filter.ts';
-import { createDatabase } from '../../src/store/sql/sqlite-file.ts';
+import { queryStatements } from '../../src/store/sql/sql-filter.ts';
+import { createDatabase } from '../../src/store/sqlite/sqlite-file.ts';
 import { searchCases } from './contract-queries.ts';
 
 const indexed = collectionSpecs().flatMap(([name, spec]) =>

@@ -1,7 +1,7 @@
 // The tests of the contract for a PostgreSQL store, each in a database of its own.
 import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { openPostgres } from '../../src/store/sql/postgres-store.ts';
+import { openPostgres } from '../../src/store/postgres/postgres-store.ts';
 import { type Cluster, copyDatabase } from '../support/postgres.ts';
 import { SCRATCH } from '../support/scratch-directory.ts';
 import { storeContract } from './contract.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect } from 'chai';
 import { QueryTimeout } from '../../src/store/contract.ts';
-import { type SearchThreads, searchThreads, startThread } from '../../src/store/sql/sqlite-store.ts';
+import { type SearchThreads, searchThreads, startThread } from '../../src/store/sqlite/sqlite-store.ts';
 
 /** Counts for many seconds, but not for ever, because nothing can stop it. */
 const count = (to: number) => ({

@@ -6,7 +6,7 @@ import { expect } from 'chai';
 import type { Store } from '../../src/store/contract.ts';
 import { openStore } from '../../src/store/open.ts';
 import { fillStore } from '../../src/store/transfer/fill.ts';
-import { type Part, transferredParts } from '../../src/store/transfer/parts.ts';
+import { type Part, transferredParts } from '../../src/store/transfer/transfer-parts.ts';
 import { aUser } from './contract.ts';
 
 describe('filling a store with another', () => {

@@ -1,6 +1,6 @@
 // All pages of the console that links lead to, one for each route, found by following links from the overview.
-import { consoleRoutes } from '../../src/features/console/feature.ts';
-import { parseRouteKey } from '../../src/http/router.ts';
+import { consoleRoutes } from '../../src/features/console/console-feature.ts';
+import { parseRouteKey } from '../../src/http/server/router.ts';
 
 /** A page that was found: the pattern of its route, and its path. */
 export interface FoundPage {

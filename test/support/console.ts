@@ -1,7 +1,7 @@
 // Access to the console for tests: a server with one administrator of each role, and logged-in agents and browsers.
 import type { Page } from 'playwright-core';
-import { addAdministrator } from '../../src/features/console/administrators/members.ts';
-import { type AdministratorRole, ROLES } from '../../src/records/administrators.ts';
+import { addAdministrator } from '../../src/features/console/administrators/console-administrator-members.ts';
+import { type AdministratorRole, ROLES } from '../../src/records/users/administrators.ts';
 import { type Agent, type AgentRequest, type Answer, createAgent, readForm } from './agent.ts';
 import { follow, tenant } from './flows.ts';
 import { startServer, type TestServer } from './server.ts';

@@ -1,6 +1,6 @@
 // A store that counts what is written to it, to see that a refused request has written nothing.
 import { isDeepStrictEqual } from 'node:util';
-import type { Stored } from '../../src/records/record.ts';
+import type { Stored } from '../../src/records/base/record.ts';
 import type { Collection, Store } from '../../src/store/contract.ts';
 import { collectionByName } from '../../src/store/contract.ts';
 import { openStore } from '../../src/store/open.ts';

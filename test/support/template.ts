@@ -2,7 +2,7 @@
 // the rest of a start, and few tests are about it.
 import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { ensureSigningKeys } from '../../src/capabilities/signing/keys.ts';
+import { ensureSigningKeys } from '../../src/capabilities/signing/signing-key-list.ts';
 import { localCertificate } from '../../src/capabilities/tls/authority.ts';
 import { openStore } from '../../src/store/open.ts';
 import { SCRATCH } from './scratch-directory.ts';

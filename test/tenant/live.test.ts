@@ -1,9 +1,9 @@
 // A change in the store takes effect with the next request, without a restart: one test for each kind of record.
 import { expect } from 'chai';
 import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from 'jose';
-import { rotateSigningKeys } from '../../src/capabilities/signing/keys.ts';
+import { rotateSigningKeys } from '../../src/capabilities/signing/signing-key-list.ts';
+import type { Frozen } from '../../src/records/base/record.ts';
 import type { CollectionName, Records } from '../../src/records/collections.ts';
-import type { Frozen } from '../../src/records/record.ts';
 import { type Answer, createAgent, readForm } from '../support/agent.ts';
 import {
   API,

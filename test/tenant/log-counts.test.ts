@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import type { LogEventRecord } from '../../src/records/log-events.ts';
+import type { LogEventRecord } from '../../src/records/base/log-events.ts';
 import { createBackground } from '../../src/runtime/background.ts';
 import { createLog } from '../../src/runtime/log.ts';
 import type { Store } from '../../src/store/contract.ts';

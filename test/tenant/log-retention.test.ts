@@ -1,6 +1,6 @@
 // How long the tenant's log is kept.
 import { expect } from 'chai';
-import { engineEvents } from '../../src/engine/base/declaration.ts';
+import { engineEvents } from '../../src/engine/base/engine-declaration.ts';
 import { callApi, startManaged } from '../management/support.ts';
 import type { TestServer } from '../support/server.ts';
 import { aMoment } from '../support/wait-until.ts';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { localCertificate } from '../../src/capabilities/tls/authority.ts';
-import { tlsOptions } from '../../src/capabilities/tls/options.ts';
+import { tlsOptions } from '../../src/capabilities/tls/tls-options.ts';
 
 const DAY = 86_400_000;
 

@@ -1,6 +1,6 @@
 // What may show no administrator cannot be given them: the compiler refuses it, and this file compiles only while it does.
-import type { ExchangedUserDependencies } from '../../src/features/connections/exchange/user.ts';
-import type { ManagementFeatureDependencies } from '../../src/features/management/feature.ts';
+import type { ExchangedUserDependencies } from '../../src/features/connections/exchange/exchange-user.ts';
+import type { ManagementFeatureDependencies } from '../../src/features/management/management-feature.ts';
 import type { FullConfig, TenantConfig } from '../../src/tenant/config.ts';
 import type { Administrators, AllUsers } from '../../src/users/administrators.ts';
 import type { TenantUsers, Users } from '../../src/users/users.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { lookupEmail, normalizeEmail } from '../../src/records/email.ts';
+import { lookupEmail, normalizeEmail } from '../../src/records/base/email.ts';
 import { callsWith, type ManagementCall, managementToken, startManaged } from '../management/support.ts';
 import { type Agent, createAgent } from '../support/agent.ts';
 import { nextMessageTo } from '../support/inbox.ts';

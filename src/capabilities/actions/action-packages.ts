@@ -1,5 +1,5 @@
 // The npm packages that an action requires: its own, and those of its modules.
-import type { RunnableAction } from '../../records/actions.ts';
+import type { RunnableAction } from '../../records/tenant/actions.ts';
 import type { Requiring } from '../scripts/packages/packages.ts';
 
 /** Returns an action together with its modules, as far as packages go. */

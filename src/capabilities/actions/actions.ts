@@ -1,17 +1,17 @@
 // Runs the actions that are bound to a trigger, one after the other, in the sandbox of scripts. Actions change nothing
 // themselves: what they ask for is returned as data, for the caller to check and apply.
 import { AuthError } from '../../http/errors.ts';
-import { type BoundAction, NEEDED_TRIGGERS, type Trigger } from '../../records/actions.ts';
-import type { Rules } from '../../records/rules.ts';
+import { type BoundAction, NEEDED_TRIGGERS, type Trigger } from '../../records/tenant/actions.ts';
+import type { Rules } from '../../records/tenant/rules.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';
 import { asFault, PackageFault } from '../scripts/packages/folder.ts';
 import type { Packages } from '../scripts/packages/packages.ts';
 import type { Scripts } from '../scripts/scripts.ts';
+import { actionEvents } from './actions-declaration.ts';
 import { type ActionOutcome, applyCommand, type Command, TRIGGER_METHODS } from './commands.ts';
 import { type ActionEvent, currentEvent, ruleEvent } from './current-event.ts';
-import { actionEvents } from './declaration.ts';
 import type { Execution, Executions } from './executions.ts';
 import type { RequiredFactors } from './factor-methods.ts';
 import { commonFacts } from './facts.ts';

@@ -1,7 +1,12 @@
 // What actions of `post-login` may ask for in a SAML response. They may replace keys and choose among strong algorithms;
 // weak ones are for the application's configuration alone.
 import { z } from 'zod';
-import { MAX_PEM_LENGTH, rsaCertificate, rsaPrivateKey, rsaPublicKey } from '../../records/samlp.ts';
+import {
+  MAX_PEM_LENGTH,
+  rsaCertificate,
+  rsaPrivateKey,
+  rsaPublicKey,
+} from '../../records/connections/samlp.ts';
 import { type ApiMethod, setMember } from './api-method.ts';
 
 const value = z.union([z.string().max(10_000), z.number(), z.boolean()]);

@@ -2,8 +2,8 @@
 // docs/decisions/actions-scripts.md#actions-record-what-they-request-and-the-server-does-it
 import { z } from 'zod';
 import { isLoopback } from '../../http/loopback.ts';
-import { hasUserInfo } from '../../http/outbound.ts';
-import type { Trigger } from '../../records/actions.ts';
+import { hasUserInfo } from '../../http/outbound/outbound.ts';
+import type { Trigger } from '../../records/tenant/actions.ts';
 import {
   type ApiMethod,
   apiMethod,

@@ -1,8 +1,8 @@
 // Actions that deliver messages in place of a provider. Only the operator learns why one failed.
 
 import { AuthError } from '../../http/errors.ts';
-import type { Trigger } from '../../records/actions.ts';
-import { DeliveryError } from '../../records/message-transport.ts';
+import { DeliveryError } from '../../records/base/message-transport.ts';
+import type { Trigger } from '../../records/tenant/actions.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { MAX_ATTEMPT_MS } from '../delivery/deliver.ts';
 import { type ActionLogFields, type Actions, MAX_ACTION_MS } from './actions.ts';

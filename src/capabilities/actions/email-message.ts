@@ -1,7 +1,7 @@
 // Actions of `custom-email-provider`: they deliver the e-mails of a tenant whose provider is named `custom`.
 
-import type { Transport } from '../../records/message-transport.ts';
-import type { EmailKind } from '../delivery/messages.ts';
+import type { Transport } from '../../records/base/message-transport.ts';
+import type { EmailKind } from '../delivery/delivery-messages.ts';
 import type { OutgoingEmail } from '../delivery/transport.ts';
 import { type ActionDeliveryDependencies, deliverByActions } from './deliver-by-actions.ts';
 import { clientOf, connectionOf, organizationOf, userOf } from './facts.ts';

@@ -1,7 +1,8 @@
 // Records of runs of a trigger's actions, kept for some days: which ran, when, and why they failed. The event, the
 // calls and the output of an action are never recorded.
-import type { ActionExecutionRecord } from '../../records/action-executions.ts';
-import type { Frozen } from '../../records/record.ts';
+
+import type { Frozen } from '../../records/base/record.ts';
+import type { ActionExecutionRecord } from '../../records/state/action-executions.ts';
 import type { Background } from '../../runtime/background.ts';
 import { type Clock, epochSeconds } from '../../runtime/clock.ts';
 import type { Random } from '../../runtime/secrets.ts';

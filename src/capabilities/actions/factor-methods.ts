@@ -1,6 +1,6 @@
 // Second factors that actions of `post-login` ask for by type: one that the user has, or one to enrol.
 import { z } from 'zod';
-import { ALL_SECOND_FACTORS } from '../../records/second-factors.ts';
+import { ALL_SECOND_FACTORS } from '../../records/users/second-factors.ts';
 import type { ApiMethod } from './api-method.ts';
 
 /** The second factor that is required before the next action runs. */

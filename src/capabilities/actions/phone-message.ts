@@ -2,7 +2,7 @@
 // A message whose action fails is not delivered, as if a provider had rejected it.
 // docs/decisions/passwordless-messages.md#send-phone-message-sends-codes-of-passwordless-logins-only-if-there-is-no-sms-provider
 
-import type { Transport } from '../../records/message-transport.ts';
+import type { Transport } from '../../records/base/message-transport.ts';
 import type { OutgoingSms } from '../delivery/transport.ts';
 import { type ActionDeliveryDependencies, deliverByActions } from './deliver-by-actions.ts';
 import { clientOf, connectionOf, organizationOf, userOf } from './facts.ts';

@@ -1,6 +1,11 @@
 // The progress of a trigger's actions, which may have to wait for the user between one action and the next.
 import { createHash } from 'node:crypto';
-import { type BoundAction, continueEntry, TRIGGER_ENTRIES, type Trigger } from '../../records/actions.ts';
+import {
+  type BoundAction,
+  continueEntry,
+  TRIGGER_ENTRIES,
+  type Trigger,
+} from '../../records/tenant/actions.ts';
 import { type ActionOutcome, emptyOutcome, methodsOf } from './commands.ts';
 
 /** How far the actions of a login have come while it waits for its user: JSON, stored with the waiting request. */

@@ -1,17 +1,17 @@
 // Actions around registrations and password changes. `pre-user-registration` may refuse a user or set their metadata;
 // the others run afterwards, when the response has been sent.
 import { AuthError } from '../../http/errors.ts';
-import type { Trigger } from '../../records/actions.ts';
+import type { Trigger } from '../../records/tenant/actions.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Store, Write } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';
 import type { Asker } from '../../users/asker.ts';
 import type { Profile } from '../../users/create.ts';
-import { userEvents } from '../../users/declaration.ts';
 import { type Registration, RegistrationRefused } from '../../users/registration.ts';
 import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
+import { userEvents } from '../../users/users-declaration.ts';
 import type { Deliveries } from '../delivery/deliveries.ts';
 import { type DeliveryKind, TooManyDeliveries } from '../delivery/deliveries.ts';
 import { type ActionLogFields, type Actions, MAX_ACTION_MS } from './actions.ts';

@@ -1,5 +1,5 @@
 // Runs actions in the sandbox. What they ask for is returned as data.
-import type { RunnableAction } from '../../records/actions.ts';
+import type { RunnableAction } from '../../records/tenant/actions.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { asFault, PackageFault } from '../scripts/packages/folder.ts';
 import type { Packages } from '../scripts/packages/packages.ts';

@@ -1,6 +1,11 @@
 // Tests one action with a given event. What it asks for is returned and not applied.
-import { continueEntry, type RunnableAction, TRIGGER_ENTRIES, type Trigger } from '../../records/actions.ts';
-import { type ClaimTarget, claimFault } from '../../records/custom-claims.ts';
+import {
+  continueEntry,
+  type RunnableAction,
+  TRIGGER_ENTRIES,
+  type Trigger,
+} from '../../records/tenant/actions.ts';
+import { type ClaimTarget, claimFault } from '../../records/users/custom-claims.ts';
 import type { ScriptUsage } from '../scripts/limits.ts';
 import { withoutSecrets } from '../scripts/scripts.ts';
 import { type ActionOutcome, applyCommand, type Command, emptyOutcome, methodsOf } from './commands.ts';

@@ -1,6 +1,6 @@
 // Warns at the start about bound actions that cannot run because a package is missing.
 import type { Logger } from 'pino';
-import { TRIGGER_ENTRIES, type Trigger } from '../../records/actions.ts';
+import { TRIGGER_ENTRIES, type Trigger } from '../../records/tenant/actions.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { Packages } from '../scripts/packages/packages.ts';
 import { packageRequirement } from './action-packages.ts';

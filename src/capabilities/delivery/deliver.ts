@@ -1,17 +1,17 @@
 // Sends messages: stores them, renders them, passes them to the channel's transport with retries, and records each
 // outcome in the log and in the tenant's log.
 import type { Logger } from 'pino';
-import type { EventType } from '../../records/log-events.ts';
-import { DeliveryError, type Transport } from '../../records/message-transport.ts';
+import type { EventType } from '../../records/base/log-events.ts';
+import { DeliveryError, type Transport } from '../../records/base/message-transport.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Measures } from '../../runtime/measures.ts';
 import type { Store } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';
 import type { Users } from '../../users/users.ts';
-import { deliveryEvents } from './declaration.ts';
 import type { Deliveries, PreparedDelivery } from './deliveries.ts';
 import { type DeliveryKind, TooManyDeliveries, timerPause } from './deliveries.ts';
+import { deliveryEvents } from './delivery-declaration.ts';
 import type {
   CredentialRef,
   MessageCredential,
@@ -19,8 +19,8 @@ import type {
   Messages,
   Notice,
   PreparedMessage,
-} from './messages.ts';
-import type { Templates } from './templates.ts';
+} from './delivery-messages.ts';
+import type { Templates } from './delivery-templates.ts';
 import type { Outgoing, OutgoingEmail, OutgoingSms } from './transport.ts';
 
 interface MessagesDependencies {

@@ -3,9 +3,9 @@
 // leaves behind, however it ended. After a crash a receiver may get a delivery twice, with the same id.
 // docs/decisions/passwordless-messages.md#a-message-is-stored-until-it-is-sent
 import type { Logger } from 'pino';
+import type { Frozen } from '../../records/base/record.ts';
 import type { CollectionName } from '../../records/collections.ts';
-import type { DeliveryRecord } from '../../records/deliveries.ts';
-import type { Frozen } from '../../records/record.ts';
+import type { DeliveryRecord } from '../../records/state/deliveries.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { deadlineIn, doneBy } from '../../runtime/deadline.ts';
 import { createFairQueue, type Job as FairJob, type FairQueue } from '../../runtime/fair-queue.ts';

@@ -1,6 +1,6 @@
 // Limits text messages for each number, whatever asks for them: each message costs money and disturbs the owner of the
 // number.
-import { DeliveryError, type Transport } from '../../records/message-transport.ts';
+import { DeliveryError, type Transport } from '../../records/base/message-transport.ts';
 import type { OutgoingSms } from './transport.ts';
 
 interface SmsLimit {

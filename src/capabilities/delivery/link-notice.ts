@@ -4,8 +4,8 @@ import type { Languages } from '../../http/languages.ts';
 import type { Events } from '../../tenant/events.ts';
 import type { LinkedUsers } from '../../users/linking.ts';
 import type { User } from '../../users/user.ts';
-import { deliveryEvents } from './declaration.ts';
-import type { AccountChange, Messages } from './messages.ts';
+import { deliveryEvents } from './delivery-declaration.ts';
+import type { AccountChange, Messages } from './delivery-messages.ts';
 
 interface NoticeDependencies {
   events: Pick<Events, 'record'>;

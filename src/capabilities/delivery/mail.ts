@@ -1,6 +1,7 @@
 // Mail over SMTP (RFC 5321) with nodemailer: pooled connections, TLS, timeouts.
+
+import { DeliveryError, type Mail, type Transport } from '../../records/base/message-transport.ts';
 import type { MailServer } from '../../records/mail-providers/mail-provider.ts';
-import { DeliveryError, type Mail, type Transport } from '../../records/message-transport.ts';
 import { once } from './once.ts';
 
 interface MailOptions {

@@ -2,8 +2,8 @@
 // unnoticed.
 import type { Limit } from '../../http/limits.ts';
 import type { User } from '../../users/user.ts';
-import { deliveryLimits } from './declaration.ts';
-import type { Messages, Notice } from './messages.ts';
+import { deliveryLimits } from './delivery-declaration.ts';
+import type { Messages, Notice } from './delivery-messages.ts';
 
 interface NotificationDependencies {
   messages: Pick<Messages, 'post'>;

@@ -1,7 +1,7 @@
 // The development outbox: without a provider, messages are written to files and shown at `/dev/inbox`.
 import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Transport } from '../../records/message-transport.ts';
+import type { Transport } from '../../records/base/message-transport.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { jsonOf } from '../../runtime/json.ts';
 import type { Random } from '../../runtime/secrets.ts';

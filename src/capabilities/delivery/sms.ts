@@ -1,6 +1,6 @@
 // SMS with Twilio's client.
-import type { Outbound } from '../../http/outbound.ts';
-import { DeliveryError, type TextMessage, type Transport } from '../../records/message-transport.ts';
+import type { Outbound } from '../../http/outbound/outbound.ts';
+import { DeliveryError, type TextMessage, type Transport } from '../../records/base/message-transport.ts';
 import type { TwilioAccount } from '../../records/sms-providers/sms-provider.ts';
 import { once } from './once.ts';
 

@@ -1,10 +1,10 @@
 // The tenant's own templates of messages: where they are stored, and how they are rendered.
 
-import type { EmailTemplate } from '../../records/delivery.ts';
-import type { Frozen } from '../../records/record.ts';
-import type { TenantRecord } from '../../records/tenant.ts';
+import type { Frozen } from '../../records/base/record.ts';
+import type { EmailTemplate } from '../../records/tenant/delivery.ts';
+import type { TenantRecord } from '../../records/tenant/tenant.ts';
 import { type ReportingLiquid, TemplateFault, type TenantLiquid } from '../liquid/liquid.ts';
-import type { EmailKind, Notice, SmsKind } from './messages.ts';
+import type { EmailKind, Notice, SmsKind } from './delivery-messages.ts';
 
 /** A template that is not stored. Missing parts are replaced by ours. */
 export interface DraftTemplate {

@@ -1,6 +1,6 @@
 // A rendered message, as transports get it: mail server, provider, development outbox.
-import type { Mail, TextMessage } from '../../records/message-transport.ts';
-import type { EmailKind, Notice, SmsKind } from './messages.ts';
+import type { Mail, TextMessage } from '../../records/base/message-transport.ts';
+import type { EmailKind, Notice, SmsKind } from './delivery-messages.ts';
 
 export interface OutgoingEmail extends Mail {
   channel: 'email';

@@ -1,17 +1,17 @@
 // Chooses each channel's transport: the configured provider, otherwise the development outbox.
 
-import type { Outbound } from '../../http/outbound.ts';
-import { emailProviderSchema, mailProviderOf, tenantMail } from '../../records/delivery.ts';
+import type { Outbound } from '../../http/outbound/outbound.ts';
+import type { Transport } from '../../records/base/message-transport.ts';
+import { smsProviderOf } from '../../records/connections/passwordless.ts';
 import type { MailNeeds, MailServer } from '../../records/mail-providers/mail-provider.ts';
 import { isThisMachine } from '../../records/mail-providers/smtp.ts';
-import type { Transport } from '../../records/message-transport.ts';
-import { smsProviderOf } from '../../records/passwordless.ts';
 import type { ConnectionSms, SmsNeeds, TwilioAccount } from '../../records/sms-providers/sms-provider.ts';
+import { emailProviderSchema, mailProviderOf, tenantMail } from '../../records/tenant/delivery.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { type Config, derived } from '../../tenant/config.ts';
+import type { DeliverySettings } from './delivery-settings.ts';
 import { createMailTransport } from './mail.ts';
 import type { Outbox } from './outbox.ts';
-import type { DeliverySettings } from './settings.ts';
 import { createSmsTransport } from './sms.ts';
 import type { OutgoingEmail, OutgoingSms } from './transport.ts';
 

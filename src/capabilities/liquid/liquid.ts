@@ -6,8 +6,8 @@ import { keepLatest } from '../../runtime/latest.ts';
 import { requester } from '../../runtime/requester.ts';
 import { createTaskThread, type TaskThread } from '../../runtime/task-thread.ts';
 import { moduleBeside } from '../../runtime/worker-thread.ts';
-import type { LiquidJob } from './templates.ts';
-import type { LiquidAnswer } from './worker.ts';
+import type { LiquidJob } from './liquid-templates.ts';
+import type { LiquidAnswer } from './liquid-worker.ts';
 
 export interface TenantLiquid extends Pick<TaskThread<LiquidJob, LiquidAnswer>, 'close' | 'isHeldUp'> {
   /** @throws TemplateFault when it is malformed or exceeds a limit, or when others take too long. */

@@ -2,7 +2,7 @@
 // for good.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, parse, relative } from 'node:path';
-import type { Route } from '../../http/router.ts';
+import type { Route } from '../../http/server/router.ts';
 import { sha256 } from '../../runtime/secrets.ts';
 
 export interface Assets {

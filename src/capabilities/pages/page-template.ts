@@ -2,10 +2,10 @@
 // (`/branding/templates/universal-login`).
 // docs/decisions/login-pages.md#the-page-template-surrounds-login-second-factors-the-account-and-logout
 
-import type { Frozen } from '../../records/record.ts';
-import type { TenantRecord } from '../../records/tenant.ts';
+import type { Frozen } from '../../records/base/record.ts';
+import type { TenantRecord } from '../../records/tenant/tenant.ts';
 import { TemplateFault, type TenantLiquid } from '../liquid/liquid.ts';
-import { HEAD, WIDGET } from '../liquid/templates.ts';
+import { HEAD, WIDGET } from '../liquid/liquid-templates.ts';
 import { SCREENS } from './custom-texts.ts';
 import type { Locale } from './locales.ts';
 

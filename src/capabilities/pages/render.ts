@@ -3,8 +3,8 @@
 import { join } from 'node:path';
 import { Liquid } from 'liquidjs';
 import { z } from 'zod';
-import type { Frozen } from '../../records/record.ts';
-import type { TenantRecord } from '../../records/tenant.ts';
+import type { Frozen } from '../../records/base/record.ts';
+import type { TenantRecord } from '../../records/tenant/tenant.ts';
 import type { Random } from '../../runtime/secrets.ts';
 import { FALLBACK } from '../../tenant/languages.ts';
 import { type ReportingLiquid, TemplateFault } from '../liquid/liquid.ts';

@@ -2,12 +2,12 @@
 // branding, with headers against framing, caching and foreign scripts.
 import { join } from 'node:path';
 import type { Context } from 'koa';
-import { pagePolicy, previewPolicy } from '../../http/application.ts';
 import type { AuthError } from '../../http/errors.ts';
 import { languagesOf } from '../../http/languages.ts';
-import { CONSOLE_CLIENT } from '../../records/administrators.ts';
+import { pagePolicy, previewPolicy } from '../../http/server/application.ts';
+import type { Frozen } from '../../records/base/record.ts';
 import type { Client } from '../../records/collections.ts';
-import type { Frozen } from '../../records/record.ts';
+import { CONSOLE_CLIENT } from '../../records/users/administrators.ts';
 import type { Random } from '../../runtime/secrets.ts';
 import { enabledLocales } from '../../tenant/languages.ts';
 import type { ReportingLiquid } from '../liquid/liquid.ts';

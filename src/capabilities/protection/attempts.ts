@@ -4,18 +4,18 @@
 import type { Context } from 'koa';
 import { AuthError } from '../../http/errors.ts';
 import type { Bucket } from '../../http/limits.ts';
-import { CONSOLE_DIRECTORY } from '../../records/administrators.ts';
-import { lookupEmail, normalizePhone } from '../../records/email.ts';
-import type { TriesRecord } from '../../records/leases.ts';
-import type { AttackProtection } from '../../records/protection.ts';
-import type { FailureRecord } from '../../records/protection-state.ts';
-import type { Frozen } from '../../records/record.ts';
+import { lookupEmail, normalizePhone } from '../../records/base/email.ts';
+import type { Frozen } from '../../records/base/record.ts';
+import type { TriesRecord } from '../../records/state/leases.ts';
+import type { FailureRecord } from '../../records/state/protection-state.ts';
+import type { AttackProtection } from '../../records/tenant/protection.ts';
+import { CONSOLE_DIRECTORY } from '../../records/users/administrators.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { type Random, sha256, systemRandom } from '../../runtime/secrets.ts';
 import { type Collection, type Store, UniqueKeyError } from '../../store/contract.ts';
 import type { User } from '../../users/user.ts';
 import type { Attempt, AttemptsDependencies } from './attempt.ts';
-import { protectionLimits } from './declaration.ts';
+import { protectionLimits } from './protection-declaration.ts';
 import {
   addressKey,
   type Caller,

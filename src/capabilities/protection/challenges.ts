@@ -2,8 +2,9 @@
 // short and typed; a ticket is long and part of a link. Each is stored as a hash, used once even by concurrent
 // requests, and replaced by the next one for the same subject and asker. An out-of-band challenge is a ticket that
 // also needs a code or an approval.
-import type { ChallengeRecord } from '../../records/protection-state.ts';
-import type { Frozen } from '../../records/record.ts';
+
+import type { Frozen } from '../../records/base/record.ts';
+import type { ChallengeRecord } from '../../records/state/protection-state.ts';
 import { type Clock, epochSeconds } from '../../runtime/clock.ts';
 import { hashSecret, isSameSecret, type Random, sha256 } from '../../runtime/secrets.ts';
 import { type Collection, type Store, updateWithResult, type Write } from '../../store/contract.ts';

@@ -2,7 +2,7 @@
 // which then carries the ticket. A ticket is bound to the browser that got it. Otherwise an attacker could send a
 // victim a ticket, and the victim would be logged in to the attacker's account.
 import type { Context } from 'koa';
-import { browserCookie, newBrowserSecret } from '../../http/browser-cookie.ts';
+import { browserCookie, newBrowserSecret } from '../../http/server/browser-cookie.ts';
 import type { Random } from '../../runtime/secrets.ts';
 import { sha256 } from '../../runtime/secrets.ts';
 import type { Login } from '../../users/login.ts';

@@ -2,11 +2,11 @@
 import type { Context } from 'koa';
 import { addressList, parsePlain } from '../../http/addresses.ts';
 import { AuthError } from '../../http/errors.ts';
-import { tenantHostOf } from '../../http/request-target.ts';
-import type { NetworkAcl, Signals } from '../../records/network-acls.ts';
+import { tenantHostOf } from '../../http/server/request-target.ts';
+import type { NetworkAcl, Signals } from '../../records/tenant/network-acls.ts';
 import { type Config, derived } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';
-import { protectionEvents } from './declaration.ts';
+import { protectionEvents } from './protection-declaration.ts';
 
 interface NetworkAclDependencies {
   config: Pick<Config, 'networkAcls'>;

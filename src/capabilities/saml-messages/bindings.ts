@@ -1,7 +1,7 @@
 // The HTTP-Redirect and HTTP-POST bindings (SAML Bindings §3.4, §3.5).
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import type { Context } from 'koa';
-import { bodyObject } from '../../http/body.ts';
+import { bodyObject } from '../../http/server/body.ts';
 import { declarePage, type Views } from '../pages/views.ts';
 import { parseXml, textOfMessage, verifyRoot } from './reader.ts';
 import { SMALL } from './scan.ts';

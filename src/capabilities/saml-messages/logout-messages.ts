@@ -1,8 +1,15 @@
 // Reads and writes LogoutRequest and LogoutResponse (SAML Core §3.7).
 import { epochSeconds } from '../../runtime/clock.ts';
-import { type Envelope, type ExpectedMessage, epochOf, instantOf, readEnvelope, SKEW } from './message.ts';
 import { type NameId, nameIdMarkup } from './name-id.ts';
 import { NS, STATUS } from './names.ts';
+import {
+  type Envelope,
+  type ExpectedMessage,
+  epochOf,
+  instantOf,
+  readEnvelope,
+  SKEW,
+} from './saml-message.ts';
 import { attribute, badMessage, childOf, isNamed, textOf, type XmlElement, xml } from './xml.ts';
 
 /** Lifetime of our requests in seconds. */

@@ -1,6 +1,7 @@
 // Messages that answer a request with a status (SAML Core §3.2.2).
-import { instantOf } from './message.ts';
+
 import { NS } from './names.ts';
+import { instantOf } from './saml-message.ts';
 import { type Markup, xml } from './xml.ts';
 
 /** Status code, second-level code, and a message for people (Core §3.2.2.1). */

@@ -1,5 +1,5 @@
 // What a run of a script may use.
-import { MAX_SCRIPT_LENGTH } from '../../records/script-length.ts';
+import { MAX_SCRIPT_LENGTH } from '../../records/base/script-length.ts';
 
 export interface ScriptLimits {
   /** Elapsed time including waits, milliseconds. */

@@ -1,8 +1,8 @@
 // Runs scripts in threads of their own, which they wait for.
 
 import { keepLatest } from '../../runtime/latest.ts';
-import type { JobSequence } from './messages.ts';
 import { countByKey } from './requests.ts';
+import type { JobSequence } from './scripts-messages.ts';
 import type { JobOutcome, Thread } from './threads.ts';
 import { createThreads, type ThreadsOptions } from './threads.ts';
 

@@ -1,9 +1,9 @@
 // The requests of scripts. They go through the one HTTP client for addresses that others name.
 import { z } from 'zod';
-import type { Outbound } from '../../http/outbound.ts';
-import { OutboundError, type OutboundFailure } from '../../http/outbound-error.ts';
+import type { Outbound } from '../../http/outbound/outbound.ts';
+import { OutboundError, type OutboundFailure } from '../../http/outbound/outbound-error.ts';
 import type { ScriptFailure, ScriptLine, ScriptUsage } from './limits.ts';
-import type { AnswerMessage, RequestMessage } from './messages.ts';
+import type { AnswerMessage, RequestMessage } from './scripts-messages.ts';
 
 /** A request as the sandbox describes it. A script may send anything in its place. */
 const requestSchema = z.object({

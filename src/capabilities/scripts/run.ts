@@ -1,8 +1,8 @@
 // A run in its thread: answers what its script calls, and limits its output, requests and processor time.
 import { assertSizes, compute, type Plain } from './host-functions.ts';
 import type { ScriptFailure, ScriptLimits } from './limits.ts';
-import type { ContinueCondition, FromThread, Job, ModuleFiles, OutcomeMessage } from './messages.ts';
 import { NO_MEMORY, type Sandbox, type Uncaught } from './sandbox.ts';
+import type { ContinueCondition, FromThread, Job, ModuleFiles, OutcomeMessage } from './scripts-messages.ts';
 
 /** Largest body of a request, bytes, and largest rest of it as JSON, characters. */
 const MAX_BODY_BYTES = 1024 * 1024;

@@ -12,8 +12,8 @@ import {
 } from 'quickjs-emscripten-core';
 import type { Plain } from './host-functions.ts';
 import { INITIAL_MEMORY_BYTES, MAX_REUSED_BYTES, WASM_PAGE } from './limits.ts';
-import type { Wrapper } from './messages.ts';
-import { type Pages, snapshot } from './snapshot.ts';
+import type { Wrapper } from './scripts-messages.ts';
+import { type Pages, snapshot } from './scripts-snapshot.ts';
 import { BUILT_IN_MODULES } from './stand-ins.ts';
 
 /** Further shims, which the globals and the modules are made of. */

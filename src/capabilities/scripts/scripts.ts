@@ -3,7 +3,7 @@
 
 import { hash } from 'node:crypto';
 import type { Worker } from 'node:worker_threads';
-import type { Outbound } from '../../http/outbound.ts';
+import type { Outbound } from '../../http/outbound/outbound.ts';
 import { keepLatest } from '../../runtime/latest.ts';
 import { requester } from '../../runtime/requester.ts';
 import type { SpareThreads } from '../../runtime/spare-threads.ts';
@@ -15,10 +15,17 @@ import {
   type ScriptLine,
   type ScriptUsage,
 } from './limits.ts';
-import type { ContinueCondition, Job, JobSequence, ModuleFiles, ThreadData, Wrapper } from './messages.ts';
 import { moduleLoader } from './module.ts';
 import { createPool } from './pool.ts';
 import { createScriptLog, type ScriptLog } from './requests.ts';
+import type {
+  ContinueCondition,
+  Job,
+  JobSequence,
+  ModuleFiles,
+  ThreadData,
+  Wrapper,
+} from './scripts-messages.ts';
 import type { SharedOutcome } from './shared-runs.ts';
 import { type SharedThread, type SharedThreadOptions, startSharedThread } from './shared-thread.ts';
 import type { JobOutcome } from './threads.ts';

@@ -1,8 +1,14 @@
 // The runs in a shared thread, seen from this process: their requests and outcomes.
-import type { Outbound } from '../../http/outbound.ts';
+import type { Outbound } from '../../http/outbound/outbound.ts';
 import type { ScriptLimits } from './limits.ts';
-import type { FromThread, JobSequence, OutcomeMessage, RequestMessage, ToThread } from './messages.ts';
 import { countByKey, isSafe, readRequest, type ScriptRequest, scriptRequest } from './requests.ts';
+import type {
+  FromThread,
+  JobSequence,
+  OutcomeMessage,
+  RequestMessage,
+  ToThread,
+} from './scripts-messages.ts';
 import {
   beginRun,
   type CurrentRun,

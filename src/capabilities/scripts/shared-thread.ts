@@ -3,7 +3,7 @@
 // where the full limits hold. To make that unnoticeable, scripts may only make safe requests here (RFC 9110 §9.2.1).
 
 import type { Worker } from 'node:worker_threads';
-import type { Outbound } from '../../http/outbound.ts';
+import type { Outbound } from '../../http/outbound/outbound.ts';
 import { HAS_THREAD_CPU_USAGE, threadTime } from '../../runtime/thread-time.ts';
 import { MAX_REUSED_BYTES, type ScriptLimits } from './limits.ts';
 import type { LoadModule } from './module.ts';

@@ -1,10 +1,12 @@
 // The threads that scripts run in: started when they are needed, ended when they are not.
 import { availableParallelism } from 'node:os';
 import type { Worker } from 'node:worker_threads';
-import type { Outbound } from '../../http/outbound.ts';
+import type { Outbound } from '../../http/outbound/outbound.ts';
 import { putSpare, type SpareThreads } from '../../runtime/spare-threads.ts';
 import { endWorker, moduleBeside, startWorker, watchOver } from '../../runtime/worker-thread.ts';
 import type { ScriptFailure, ScriptFailureKind, ScriptLimits, ScriptLine, ScriptUsage } from './limits.ts';
+import type { LoadModule } from './module.ts';
+import { readRequest, scriptRequest } from './requests.ts';
 import type {
   AnswerMessage,
   FromThread,
@@ -13,9 +15,7 @@ import type {
   RequestMessage,
   ThreadData,
   ToThread,
-} from './messages.ts';
-import type { LoadModule } from './module.ts';
-import { readRequest, scriptRequest } from './requests.ts';
+} from './scripts-messages.ts';
 
 interface Threads {
   /**

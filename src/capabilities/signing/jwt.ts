@@ -1,5 +1,5 @@
 // Signs JWTs (RFC 7519 §7.1).
-import type { SigningAlg } from '../../records/signing-algs.ts';
+import type { SigningAlg } from '../../records/base/signing-algs.ts';
 import type { Signing } from './signing.ts';
 
 const encoded = (part: object) => Buffer.from(JSON.stringify(part)).toString('base64url');

@@ -1,10 +1,10 @@
 // The signing keys of one algorithm in the store: the current one, the next one, and their rotation.
 import { AuthError } from '../../http/errors.ts';
-import type { SigningKeyRecord } from '../../records/engine.ts';
-import type { SigningAlg } from '../../records/signing-algs.ts';
+import type { SigningAlg } from '../../records/base/signing-algs.ts';
+import type { SigningKeyRecord } from '../../records/state/engine.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Store, Write } from '../../store/contract.ts';
-import type { SigningKey } from '../../tenant/snapshot.ts';
+import type { SigningKey } from '../../tenant/tenant-snapshot.ts';
 import type { KeyHolder } from './holder.ts';
 import { externalKeyRecord, makeSigningKey, type NewKey } from './make-key.ts';
 

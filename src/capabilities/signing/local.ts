@@ -2,7 +2,7 @@
 // during which the event loop answers other requests.
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { constants, type KeyObject, sign, verify } from 'node:crypto';
-import type { SigningAlg } from '../../records/signing-algs.ts';
+import type { SigningAlg } from '../../records/base/signing-algs.ts';
 
 /** The algorithms of a key: those of tokens, and RSA with SHA-1 for SAML messages of older service providers. */
 export type SignatureAlg = SigningAlg | 'RS1';

@@ -8,7 +8,7 @@ import {
   importJWK,
   type JWK,
 } from 'jose';
-import type { SigningKeyRecord } from '../../records/engine.ts';
+import type { SigningKeyRecord } from '../../records/state/engine.ts';
 import { type Clock, epochSeconds } from '../../runtime/clock.ts';
 import type { ExternalKey } from './holder.ts';
 

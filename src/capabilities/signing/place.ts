@@ -1,7 +1,7 @@
 // A place that keeps signing keys: the settings that it needs, and how it signs. Each is a file in `places` and a line of
 // `PLACES` (settings.ts).
 import type { z } from 'zod';
-import type { Outbound } from '../../http/outbound.ts';
+import type { Outbound } from '../../http/outbound/outbound.ts';
 import type { SignatureAlg } from './local.ts';
 
 export interface KeyPlace {

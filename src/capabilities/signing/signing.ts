@@ -1,14 +1,14 @@
 // Signs everything for the tenant: tokens and SAML messages.
 import { createPrivateKey, createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto';
-import type { SigningAlg } from '../../records/signing-algs.ts';
+import type { SigningAlg } from '../../records/base/signing-algs.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Store } from '../../store/contract.ts';
 import { type Config, derived } from '../../tenant/config.ts';
-import { keysFor, type SigningKey } from '../../tenant/snapshot.ts';
+import { keysFor, type SigningKey } from '../../tenant/tenant-snapshot.ts';
 import type { KeyHolder } from './holder.ts';
 import { isExternal } from './key-set.ts';
-import { ensureSigningKeys } from './keys.ts';
 import { type SignatureAlg, signLocally } from './local.ts';
+import { ensureSigningKeys } from './signing-key-list.ts';
 
 /**
  * Signs with a key of the tenant.

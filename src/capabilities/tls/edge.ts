@@ -5,8 +5,8 @@ import type { IncomingMessage } from 'node:http';
 import type { Context, Middleware, Next } from 'koa';
 import { forwardedAddress } from '../../http/addresses.ts';
 import { AuthError, oauthShape } from '../../http/errors.ts';
-import { requestValue } from '../../http/request-target.ts';
-import { apiKeyHash, type CustomDomain } from '../../records/custom-domains.ts';
+import { requestValue } from '../../http/server/request-target.ts';
+import { apiKeyHash, type CustomDomain } from '../../records/tenant/custom-domains.ts';
 import { isSameSecret } from '../../runtime/secrets.ts';
 import type { ClientCertificates } from './client-certificates.ts';
 

@@ -1,12 +1,12 @@
 // The first middleware: checks and removes the headers of edges and proxies, and finds the client's address. Everything
 // after it may rely on both.
 import type { Middleware } from 'koa';
-import { behindProxy, proxyTrust } from '../../http/proxy.ts';
-import { requestTarget } from '../../http/request-target.ts';
+import { behindProxy, proxyTrust } from '../../http/server/proxy.ts';
+import { requestTarget } from '../../http/server/request-target.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { ClientCertificates } from './client-certificates.ts';
 import { edgeOf } from './edge.ts';
-import type { TlsSettings } from './settings.ts';
+import type { TlsSettings } from './tls-settings.ts';
 
 interface TrustedHeadersDependencies {
   tls: TlsSettings['tls'];

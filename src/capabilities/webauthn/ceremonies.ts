@@ -1,8 +1,8 @@
 // The two ceremonies of Web Authentication (WebAuthn Level 3 §7): the options for the browser, and the verification
 // of its answer. The caller decides what is stored, and what a success means.
 import { z } from 'zod';
-import type { Frozen } from '../../records/record.ts';
-import type { WebAuthnCredential } from '../../records/webauthn.ts';
+import type { Frozen } from '../../records/base/record.ts';
+import type { WebAuthnCredential } from '../../records/base/webauthn.ts';
 import { jsonOf } from '../../runtime/json.ts';
 import type { RelyingParty } from './relying-party.ts';
 

@@ -1,6 +1,6 @@
 // A WebAuthn credential, passkey or second factor, as applications and administrators are shown it.
-import type { Frozen } from '../../records/record.ts';
-import type { WebAuthnCredential } from '../../records/webauthn.ts';
+import type { Frozen } from '../../records/base/record.ts';
+import type { WebAuthnCredential } from '../../records/base/webauthn.ts';
 
 /** Returns the view of a credential. It contains nothing secret: the private key never leaves the authenticator. */
 export function credentialView(credential: Frozen<WebAuthnCredential>) {

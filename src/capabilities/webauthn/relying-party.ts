@@ -1,6 +1,6 @@
 // The relying party (WebAuthn Level 3 §4), and the origins that may answer it.
 import type { Context } from 'koa';
-import { tenantHostOf } from '../../http/request-target.ts';
+import { tenantHostOf } from '../../http/server/request-target.ts';
 import type { Client } from '../../records/collections.ts';
 import type { Config } from '../../tenant/config.ts';
 

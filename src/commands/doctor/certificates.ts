@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
-import { tlsOptions } from '../../capabilities/tls/options.ts';
+import { tlsOptions } from '../../capabilities/tls/tls-options.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Settings } from '../../settings/index.ts';
 import { DAY_MS, type Finding, findings, messageOf } from './finding.ts';

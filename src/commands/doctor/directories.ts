@@ -2,9 +2,9 @@
 import { createDirectories } from '../../features/connections/ldap/directories.ts';
 import { isDirectory, namesWarning } from '../../features/connections/ldap/nameless.ts';
 import { AuthError } from '../../http/errors.ts';
-import type { Outbound } from '../../http/outbound.ts';
+import type { Outbound } from '../../http/outbound/outbound.ts';
 import type { Connection } from '../../records/collections.ts';
-import type { TenantFile } from '../../records/tenant.ts';
+import type { TenantFile } from '../../records/tenant/tenant.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { type Finding, findings, messageOf } from './finding.ts';
 

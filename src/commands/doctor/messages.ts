@@ -2,7 +2,7 @@
 import { checkMailServer } from '../../capabilities/delivery/mail.ts';
 import { checkSmsAccount } from '../../capabilities/delivery/sms.ts';
 import { smtpSettings } from '../../capabilities/delivery/transports.ts';
-import type { Outbound } from '../../http/outbound.ts';
+import type { Outbound } from '../../http/outbound/outbound.ts';
 import type { TwilioAccount } from '../../records/sms-providers/sms-provider.ts';
 import type { Settings } from '../../settings/index.ts';
 import { type Finding, findings, messageOf } from './finding.ts';

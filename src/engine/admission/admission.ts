@@ -4,25 +4,25 @@
 import type { IncomingMessage } from 'node:http';
 import { errors, type KoaContextWithOIDC } from 'oidc-provider';
 import { AuthError } from '../../http/errors.ts';
+import { isSameEmail } from '../../records/base/email.ts';
+import type { Frozen } from '../../records/base/record.ts';
 import type { ClientGrant, Organization } from '../../records/collections.ts';
-import { isSameEmail } from '../../records/email.ts';
 import {
   enabledConnectionsOf,
   type InvitationRecord,
   type MembershipRecord,
   membershipId,
-} from '../../records/organizations.ts';
-import type { Frozen } from '../../records/record.ts';
-import type { UserRecord } from '../../records/users.ts';
+} from '../../records/users/organizations.ts';
+import type { UserRecord } from '../../records/users/users.ts';
 import { hashSecret } from '../../runtime/secrets.ts';
 import type { Store } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';
 import { MetadataTooLarge } from '../../users/changes.ts';
-import { userEvents } from '../../users/declaration.ts';
 import type { Login } from '../../users/login.ts';
 import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
+import { userEvents } from '../../users/users-declaration.ts';
 import { WRONG_PASSWORD } from '../base/failures.ts';
 import { type ApplicationSettings, applicationSettings } from '../client/applications.ts';
 

@@ -7,7 +7,7 @@ import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
 import { OIDC_SCOPES, toAudience, toResource } from '../base/request-extensions.ts';
 import { applicationSettings, tokenAlgorithm } from '../client/applications.ts';
-import { accessTokenEncryption } from '../client/encryption.ts';
+import { accessTokenEncryption } from '../client/client-encryption.ts';
 import type { MachineOrganizations } from './admission.ts';
 import { type Organizations, organizationOf } from './admission.ts';
 

@@ -1,8 +1,8 @@
 // What the tokens of a token exchange (RFC 8693) have beyond those of other grants. It is kept in the request's
 // context while the tokens are made.
 import type { KoaContextWithOIDC } from 'oidc-provider';
-import { requestValue } from '../../http/request-target.ts';
-import type { EventType } from '../../records/log-events.ts';
+import { requestValue } from '../../http/server/request-target.ts';
+import type { EventType } from '../../records/base/log-events.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Login, Transfer } from '../../users/login.ts';
 import { lackFor } from '../../users/login.ts';

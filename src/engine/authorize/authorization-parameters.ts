@@ -3,8 +3,8 @@
 import type { ParsedUrlQuery } from 'node:querystring';
 import { type Client, errors, type KoaContextWithOIDC } from 'oidc-provider';
 import { isTicket } from '../../capabilities/protection/challenges.ts';
-import { isCredentialName } from '../../http/application.ts';
-import { scopeValues } from '../../records/apis.ts';
+import { isCredentialName } from '../../http/server/application.ts';
+import { scopeValues } from '../../records/clients/apis.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { Organizations } from '../admission/admission.ts';
 import { transferOf } from '../admission/exchange-context.ts';

@@ -7,10 +7,10 @@ import { type JWTPayload, errors as joseErrors, type ProtectedHeaderParameters }
 import type { Context } from 'koa';
 import { jwtHeader, unverifiedClaims, verifyJwt } from '../../capabilities/signing/verify-jwt.ts';
 import { AuthError } from '../../http/errors.ts';
-import { CREDENTIAL_ALGORITHMS } from '../../records/client-credentials.ts';
-import { expiryOf, publicKeyOf } from '../../records/client-keys.ts';
+import { CREDENTIAL_ALGORITHMS } from '../../records/clients/client-credentials.ts';
+import { expiryOf, publicKeyOf } from '../../records/clients/client-keys.ts';
+import { profileOf } from '../../records/clients/compliance-levels.ts';
 import type { Client } from '../../records/collections.ts';
-import { profileOf } from '../../records/compliance-levels.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Store } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';

@@ -5,8 +5,8 @@ import type { Context } from 'koa';
 import type Provider from 'oidc-provider';
 import { errors, type InteractionResults } from 'oidc-provider';
 import type { RequiredFactors } from '../../capabilities/actions/factor-methods.ts';
-import { browserCookie } from '../../http/browser-cookie.ts';
 import { AuthError } from '../../http/errors.ts';
+import { browserCookie } from '../../http/server/browser-cookie.ts';
 import type { Correlation } from '../../runtime/requester.ts';
 import { hashSecret } from '../../runtime/secrets.ts';
 import type { Store } from '../../store/contract.ts';
@@ -26,7 +26,7 @@ import {
   resourceScopes,
 } from '../login/policy.ts';
 import { connectionOf, credentialVersionOf, presenceOf, providerSessionOf } from '../session/sessions.ts';
-import { OIDC_CONSENT_KEY, rememberConsent } from '../token/grants.ts';
+import { OIDC_CONSENT_KEY, rememberConsent } from '../token/token-grants.ts';
 
 // Finds the login that waits for its second factor.
 

@@ -4,8 +4,8 @@
 // SHA-256 reveals nothing.
 // docs/decisions/store.md#sessions-waiting-logins-codes-and-tokens-are-stored-under-the-sha-256-of-their-values
 import type { AdapterPayload } from 'oidc-provider';
-import type { ArtifactRecord } from '../../records/engine.ts';
-import { type Frozen, thawed } from '../../records/record.ts';
+import { type Frozen, thawed } from '../../records/base/record.ts';
+import type { ArtifactRecord } from '../../records/state/engine.ts';
 import { sha256 } from '../../runtime/secrets.ts';
 
 /**

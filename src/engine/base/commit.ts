@@ -6,9 +6,9 @@
 // tokens are not in the store before the work is done, and within `run` a record may be as old as the read of the
 // token. Nothing else uses them: whoever writes to the store itself, there too, writes at once.
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { ArtifactRecord } from '../../records/engine.ts';
-import type { Frozen, Stored } from '../../records/record.ts';
-import type { UserRecord } from '../../records/users.ts';
+import type { Frozen, Stored } from '../../records/base/record.ts';
+import type { ArtifactRecord } from '../../records/state/engine.ts';
+import type { UserRecord } from '../../records/users/users.ts';
 import type { Store, Write } from '../../store/contract.ts';
 import type { Users } from '../../users/users.ts';
 

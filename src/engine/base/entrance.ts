@@ -6,7 +6,7 @@ import type { Context, Middleware } from 'koa';
 import mount from 'koa-mount';
 import type Provider from 'oidc-provider';
 import { AuthError, isBusy } from '../../http/errors.ts';
-import { authenticationMethod } from '../../records/client-authentication.ts';
+import { authenticationMethod } from '../../records/clients/client-authentication.ts';
 import { isSameSecret, sha256 } from '../../runtime/secrets.ts';
 import type { Config } from '../../tenant/config.ts';
 

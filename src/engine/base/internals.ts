@@ -9,7 +9,7 @@ import Router from 'oidc-provider/lib/helpers/router.js';
 import { getDpopJwt } from 'oidc-provider/lib/helpers/validate_dpop.js';
 import instance from 'oidc-provider/lib/helpers/weak_cache.js';
 import clientAuthentication from 'oidc-provider/lib/shared/client_auth.js';
-import { withParameters } from '../../http/body.ts';
+import { withParameters } from '../../http/server/body.ts';
 import type { DetailTypes } from './authorization-details.ts';
 
 type ContextMiddleware = (ctx: KoaContextWithOIDC, next: () => Promise<void>) => unknown;

@@ -2,9 +2,9 @@
 // (docs/wire/authorize.md).
 import type { Context } from 'koa';
 import type Provider from 'oidc-provider';
-import { cspHash } from '../../http/application.ts';
 import { AuthError } from '../../http/errors.ts';
 import { jsonForScript } from '../../http/script.ts';
+import { cspHash } from '../../http/server/application.ts';
 
 /** Shows an error page instead of redirecting. */
 export type ErrorPage = (ctx: Context, error: AuthError) => Promise<void>;

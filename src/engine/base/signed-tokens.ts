@@ -9,10 +9,10 @@ import {
   errors as joseErrors,
 } from 'jose';
 import { verifyJwt } from '../../capabilities/signing/verify-jwt.ts';
-import { SIGNING_ALGS } from '../../records/signing-algs.ts';
+import { SIGNING_ALGS } from '../../records/base/signing-algs.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { type Config, derived } from '../../tenant/config.ts';
-import type { SigningKey } from '../../tenant/snapshot.ts';
+import type { SigningKey } from '../../tenant/tenant-snapshot.ts';
 import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
 

@@ -10,8 +10,8 @@ import {
   type RefreshToken,
 } from 'oidc-provider';
 import type { ClientCertificates } from '../../capabilities/tls/client-certificates.ts';
+import { isSameName, subjectOf } from '../../records/clients/distinguished-name.ts';
 import type { ResourceServer } from '../../records/collections.ts';
-import { isSameName, subjectOf } from '../../records/distinguished-name.ts';
 import { isSameSecret } from '../../runtime/secrets.ts';
 import type { Config } from '../../tenant/config.ts';
 import { toAudience } from '../base/request-extensions.ts';

@@ -7,10 +7,10 @@ import {
   type FindAccount,
   type KoaContextWithOIDC,
 } from 'oidc-provider';
-import type { AuthenticationClasses } from '../../records/authentication-classes.ts';
-import type { CustomClaim } from '../../records/custom-claims.ts';
-import type { Frozen } from '../../records/record.ts';
-import { PROFILE_CLAIMS, type UserRecord } from '../../records/users.ts';
+import type { Frozen } from '../../records/base/record.ts';
+import type { AuthenticationClasses } from '../../records/users/authentication-classes.ts';
+import type { CustomClaim } from '../../records/users/custom-claims.ts';
+import { PROFILE_CLAIMS, type UserRecord } from '../../records/users/users.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';
@@ -33,7 +33,7 @@ import {
   organizationOf,
 } from '../admission/admission.ts';
 import type { ReadAhead } from '../base/commit.ts';
-import { engineEvents } from '../base/declaration.ts';
+import { engineEvents } from '../base/engine-declaration.ts';
 import { OIDC_SCOPES } from '../base/request-extensions.ts';
 import { endsOf, ISSUED_AT_MS } from '../base/signed-tokens.ts';
 import { type ApplicationSettings, applicationSettings } from '../client/applications.ts';

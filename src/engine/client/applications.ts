@@ -7,11 +7,11 @@ import {
   type KoaContextWithOIDC,
   type ResponseType,
 } from 'oidc-provider';
-import { authenticationMethod, credentialMethod } from '../../records/client-authentication.ts';
-import type { Rule } from '../../records/client-compliance.ts';
-import { type Credential, expiryOf, publicKeyOf } from '../../records/client-keys.ts';
-import { idTokenAlg, responseAlg } from '../../records/clients.ts';
-import type { Client, ResourceServer } from '../../records/collections.ts';
+import type { Frozen } from '../../records/base/record.ts';
+import { authenticationMethod, credentialMethod } from '../../records/clients/client-authentication.ts';
+import type { Rule } from '../../records/clients/client-compliance.ts';
+import { type Credential, expiryOf, publicKeyOf } from '../../records/clients/client-keys.ts';
+import { idTokenAlg, responseAlg } from '../../records/clients/clients.ts';
 import {
   allowedGrants,
   BACKCHANNEL_RULES,
@@ -20,13 +20,13 @@ import {
   type ProfiledRequest,
   REQUEST_RULES,
   TOKEN_RULES,
-} from '../../records/compliance.ts';
-import { type Profile, profileOf } from '../../records/compliance-levels.ts';
-import { type DistinguishedName, parseName } from '../../records/distinguished-name.ts';
-import type { Frozen } from '../../records/record.ts';
-import type { SessionTransfer } from '../../records/session-transfer.ts';
-import type { ClientRecord } from '../../records/tenant.ts';
-import { clientEncryption } from './encryption.ts';
+} from '../../records/clients/compliance.ts';
+import { type Profile, profileOf } from '../../records/clients/compliance-levels.ts';
+import { type DistinguishedName, parseName } from '../../records/clients/distinguished-name.ts';
+import type { SessionTransfer } from '../../records/clients/session-transfer.ts';
+import type { Client, ResourceServer } from '../../records/collections.ts';
+import type { ClientRecord } from '../../records/tenant/tenant.ts';
+import { clientEncryption } from './client-encryption.ts';
 import type { ServerLoginCallbacks } from './server-login-callbacks.ts';
 
 /** The grant type of RFC 8693 §2.1. */

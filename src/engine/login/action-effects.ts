@@ -5,8 +5,8 @@ import type { AssertionChanges } from '../../capabilities/actions/assertion-meth
 import type { ActionOutcome } from '../../capabilities/actions/commands.ts';
 import { withMembers } from '../../capabilities/actions/current-event.ts';
 import { metadataAfter, type SessionChanges } from '../../capabilities/actions/session-methods.ts';
-import type { Trigger } from '../../records/actions.ts';
-import { type ClaimTarget, claimFault } from '../../records/custom-claims.ts';
+import type { Trigger } from '../../records/tenant/actions.ts';
+import { type ClaimTarget, claimFault } from '../../records/users/custom-claims.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Store } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';

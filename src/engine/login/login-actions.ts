@@ -10,12 +10,12 @@ import { type ActionLogFields, type Actions, executionDetails } from '../../capa
 import type { ActionOutcome } from '../../capabilities/actions/commands.ts';
 import type { RequiredFactors } from '../../capabilities/actions/factor-methods.ts';
 import type { ActionRun, Progress } from '../../capabilities/actions/progress.ts';
-import { CONSOLE_CLIENT, isAdministratorId } from '../../records/administrators.ts';
+import { CONSOLE_CLIENT, isAdministratorId } from '../../records/users/administrators.ts';
 import type { Events } from '../../tenant/events.ts';
 import { isUnattended, type Login, methodsOfFirstFactor } from '../../users/login.ts';
 import type { Users } from '../../users/users.ts';
 import { loginRequirements, type SecondFactor } from '../admission/second-factor.ts';
-import { engineEvents } from '../base/declaration.ts';
+import { engineEvents } from '../base/engine-declaration.ts';
 import { toAudience } from '../base/request-extensions.ts';
 import type { ServerLoginCallbacks } from '../client/server-login-callbacks.ts';
 import {

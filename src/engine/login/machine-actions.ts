@@ -2,7 +2,7 @@
 import { errors, type KoaContextWithOIDC } from 'oidc-provider';
 import type { Actions } from '../../capabilities/actions/actions.ts';
 import { clientOf } from '../../capabilities/actions/facts.ts';
-import { scopeValues } from '../../records/apis.ts';
+import { scopeValues } from '../../records/clients/apis.ts';
 import type { Config } from '../../tenant/config.ts';
 import { allowedClaims } from './action-effects.ts';
 import { apiOf, engineRequestOf, organizationEvent } from './login-event.ts';

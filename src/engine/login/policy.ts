@@ -3,9 +3,9 @@
 // in `lastSteps`.
 import type Provider from 'oidc-provider';
 import { errors, interactionPolicy, type KoaContextWithOIDC } from 'oidc-provider';
-import { mayLogInTo } from '../../records/administrators.ts';
-import { asksEachTime } from '../../records/apis.ts';
-import { authenticationClasses } from '../../records/authentication-classes.ts';
+import { asksEachTime } from '../../records/clients/apis.ts';
+import { mayLogInTo } from '../../records/users/administrators.ts';
+import { authenticationClasses } from '../../records/users/authentication-classes.ts';
 import type { Config } from '../../tenant/config.ts';
 import { isUnattended } from '../../users/login.ts';
 import {

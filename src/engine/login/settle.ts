@@ -2,8 +2,8 @@
 // event. Success is logged once a session or tokens are stored.
 import { executionDetails } from '../../capabilities/actions/actions.ts';
 import { AuthError } from '../../http/errors.ts';
-import { mayLogInTo } from '../../records/administrators.ts';
-import type { EventType } from '../../records/log-events.ts';
+import type { EventType } from '../../records/base/log-events.ts';
+import { mayLogInTo } from '../../records/users/administrators.ts';
 import type { Write } from '../../store/contract.ts';
 import type { Events } from '../../tenant/events.ts';
 import type { Login } from '../../users/login.ts';
@@ -13,7 +13,7 @@ import type { Organizations } from '../admission/admission.ts';
 import { type Admission, admissionOf, matchesConnection } from '../admission/admission.ts';
 import { wouldEnroll } from '../admission/exchange-context.ts';
 import type { LoginRequirements, SecondFactor } from '../admission/second-factor.ts';
-import { engineEvents } from '../base/declaration.ts';
+import { engineEvents } from '../base/engine-declaration.ts';
 
 interface SettleDependencies {
   users: Users;

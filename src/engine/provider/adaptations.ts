@@ -10,7 +10,7 @@ import Provider, {
   type Session,
 } from 'oidc-provider';
 import { isCallback, isCallbackOf } from '../../http/schemes.ts';
-import { authenticationClasses } from '../../records/authentication-classes.ts';
+import { authenticationClasses } from '../../records/users/authentication-classes.ts';
 import { type Clock, epochSeconds } from '../../runtime/clock.ts';
 import type { Random } from '../../runtime/secrets.ts';
 import { UniqueKeyError } from '../../store/contract.ts';

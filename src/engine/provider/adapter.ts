@@ -1,7 +1,7 @@
 // The engine's artifacts (sessions, codes, tokens …), kept in the store.
 import { type Adapter, type AdapterPayload, errors } from 'oidc-provider';
-import type { ArtifactRecord } from '../../records/engine.ts';
-import type { Frozen } from '../../records/record.ts';
+import type { Frozen } from '../../records/base/record.ts';
+import type { ArtifactRecord } from '../../records/state/engine.ts';
 import { type Clock, epochSeconds, SET_BACK } from '../../runtime/clock.ts';
 import type { Collection, Store, Write } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';

@@ -1,6 +1,6 @@
 // A feature declares its routes, grants, logout channels, limits and log events as one value, and the types of what it
 // needs: the compiler compares them with the capabilities of a tenant where the features are listed (src/server/features.ts).
-import { type Area, bindRoutes, type Route, type RouteDeclarations } from '../../http/router.ts';
+import { type Area, bindRoutes, type Route, type RouteDeclarations } from '../../http/server/router.ts';
 import type { Declaration } from '../../records/declaration.ts';
 import type { BuiltInNeeds, BuiltIns, Config } from '../../tenant/config.ts';
 import type { LogoutChannel } from '../session/logout-channels.ts';

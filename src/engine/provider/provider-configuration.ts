@@ -7,9 +7,9 @@ import type { LoginTickets } from '../../capabilities/protection/login-tickets.t
 import type { Signing } from '../../capabilities/signing/signing.ts';
 import type { ClientCertificates } from '../../capabilities/tls/client-certificates.ts';
 import { AuthError, isBusy } from '../../http/errors.ts';
-import { authenticationClasses } from '../../records/authentication-classes.ts';
-import { CREDENTIAL_ALGORITHMS } from '../../records/client-credentials.ts';
-import { SIGNING_ALGS, TOKEN_ALGS } from '../../records/signing-algs.ts';
+import { SIGNING_ALGS, TOKEN_ALGS } from '../../records/base/signing-algs.ts';
+import { CREDENTIAL_ALGORITHMS } from '../../records/clients/client-credentials.ts';
+import { authenticationClasses } from '../../records/users/authentication-classes.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Measures } from '../../runtime/measures.ts';
 import type { Correlation } from '../../runtime/requester.ts';
@@ -57,8 +57,8 @@ import {
   RESPONSE_TYPES,
   SETTINGS_PROPERTY,
 } from '../client/applications.ts';
-import type { ClientAssertions } from '../client/client-authentication.ts';
-import { ENCRYPTION } from '../client/encryption.ts';
+import { ENCRYPTION } from '../client/client-encryption.ts';
+import type { ClientAssertions } from '../client/engine-client-authentication.ts';
 import type { ServerLoginCallbacks } from '../client/server-login-callbacks.ts';
 import type { BrowserLogins } from '../login/browser-login.ts';
 import type { LoginActions } from '../login/login-actions.ts';
@@ -66,8 +66,8 @@ import { policy } from '../login/policy.ts';
 import type { LogoutChannels } from '../session/logout-channels.ts';
 import type { SessionTransfers, TransferredSessions } from '../session/session-transfer.ts';
 import { accessTokenFormat } from '../token/access-token.ts';
-import { loadGrant } from '../token/grants.ts';
 import { extendRefreshToken, type RefreshTargets } from '../token/refresh.ts';
+import { loadGrant } from '../token/token-grants.ts';
 import type { VendorGrant } from '../token/tokens.ts';
 import { createAdapter } from './adapter.ts';
 import { discoveryMembers, engineKeys } from './renewal.ts';

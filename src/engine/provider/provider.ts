@@ -10,7 +10,7 @@ import Provider, {
 } from 'oidc-provider';
 import type { Actions } from '../../capabilities/actions/actions.ts';
 import { rememberBegun } from '../../http/begun-requests.ts';
-import { scopeValues } from '../../records/apis.ts';
+import { scopeValues } from '../../records/clients/apis.ts';
 import type { ResourceServer as Api } from '../../records/collections.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { User } from '../../users/user.ts';
@@ -56,7 +56,7 @@ import {
   authenticateClient,
   type ClientAssertions,
   clientAssertions,
-} from '../client/client-authentication.ts';
+} from '../client/engine-client-authentication.ts';
 import { browserLogins } from '../login/browser-login.ts';
 import { type LoginActions, loginActions, loginExecutions } from '../login/login-actions.ts';
 import { createSettlement, type Settlement } from '../login/settle.ts';
@@ -68,12 +68,12 @@ import {
   transferredSessions,
 } from '../session/session-transfer.ts';
 import { createSessions, type Sessions } from '../session/sessions.ts';
-import { storeGrants } from '../token/grants.ts';
 import { type Introspect, introspection } from '../token/introspection.ts';
 import { refreshTargets } from '../token/refresh.ts';
 import { type IdTokenReaders, idTokenReaders } from '../token/sent-id-tokens.ts';
 import { type RedeemServerLoginCode, serverLoginCodes } from '../token/server-login-codes.ts';
 import { type TokenEndpoint, tokenEndpoint } from '../token/token-endpoint.ts';
+import { storeGrants } from '../token/token-grants.ts';
 import { type Userinfo, type UserinfoDependencies, userinfo } from '../token/userinfo.ts';
 import { adaptEngine } from './adaptations.ts';
 import {

@@ -5,12 +5,12 @@ import { SignJWT } from 'jose';
 import type { Logger } from 'pino';
 import { signJwt } from '../../capabilities/signing/jwt.ts';
 import type { Signing } from '../../capabilities/signing/signing.ts';
-import { idTokenAlg } from '../../records/clients.ts';
+import { idTokenAlg } from '../../records/clients/clients.ts';
 import type { Client } from '../../records/collections.ts';
 import { type Clock, epochSeconds } from '../../runtime/clock.ts';
 import type { Random } from '../../runtime/secrets.ts';
 import type { Write } from '../../store/contract.ts';
-import { encryptFor } from '../client/encryption.ts';
+import { encryptFor } from '../client/client-encryption.ts';
 import type { SessionMetadata } from './session-metadata.ts';
 
 /** A session that has ended; its record and its tokens are gone already. */

@@ -3,8 +3,8 @@
 // docs/decisions/sessions-logout.md#a-session-is-identified-by-its-sid-a-refresh-token-by-the-hash-that-it-is-stored-under
 
 import type { Challenges } from '../../capabilities/protection/challenges.ts';
-import type { ArtifactRecord } from '../../records/engine.ts';
-import type { Frozen } from '../../records/record.ts';
+import type { Frozen } from '../../records/base/record.ts';
+import type { ArtifactRecord } from '../../records/state/engine.ts';
 import type { Store } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';
 import { boundsOf } from '../admission/lifetimes.ts';

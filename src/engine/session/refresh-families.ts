@@ -4,8 +4,8 @@
 // was used before, which is a sign of theft (RFC 9700 §4.14.2).
 // docs/decisions/sessions-logout.md#the-refresh-tokens-of-one-login-are-one-record
 import Provider, { type Adapter, type AdapterPayload, errors } from 'oidc-provider';
-import type { ArtifactRecord } from '../../records/engine.ts';
-import { type Frozen, thawed } from '../../records/record.ts';
+import { type Frozen, thawed } from '../../records/base/record.ts';
+import type { ArtifactRecord } from '../../records/state/engine.ts';
 import { type Clock, epochSeconds } from '../../runtime/clock.ts';
 import type { Random } from '../../runtime/secrets.ts';
 import { sha256 } from '../../runtime/secrets.ts';

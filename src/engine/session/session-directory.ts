@@ -1,8 +1,8 @@
 // The sessions of users, as the Management API shows them. A session is identified by its `sid`, which is no
 // secret: ID tokens and logout tokens contain it. The cookie has another value, of which the store keeps a hash.
 import type { CookieMode } from '../../capabilities/actions/session-methods.ts';
-import type { ArtifactRecord } from '../../records/engine.ts';
-import type { Frozen } from '../../records/record.ts';
+import type { Frozen } from '../../records/base/record.ts';
+import type { ArtifactRecord } from '../../records/state/engine.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Store } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';

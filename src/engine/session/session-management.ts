@@ -5,8 +5,8 @@
 import type { Context } from 'koa';
 import type Provider from 'oidc-provider';
 import type { KoaContextWithOIDC } from 'oidc-provider';
-import { cspHash } from '../../http/application.ts';
 import { AuthError } from '../../http/errors.ts';
+import { cspHash } from '../../http/server/application.ts';
 import type { Random } from '../../runtime/secrets.ts';
 import { sha256 } from '../../runtime/secrets.ts';
 import type { Config } from '../../tenant/config.ts';

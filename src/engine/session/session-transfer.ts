@@ -5,11 +5,11 @@ import type { Context } from 'koa';
 import { errors, type Grant, type KoaContextWithOIDC, type RefreshToken } from 'oidc-provider';
 import type { Challenges } from '../../capabilities/protection/challenges.ts';
 import { AuthError } from '../../http/errors.ts';
-import { requestValue, tenantHostOf } from '../../http/request-target.ts';
-import { scopeValues } from '../../records/apis.ts';
+import { requestValue, tenantHostOf } from '../../http/server/request-target.ts';
+import type { Frozen } from '../../records/base/record.ts';
+import { scopeValues } from '../../records/clients/apis.ts';
+import type { SessionTransfer } from '../../records/clients/session-transfer.ts';
 import type { Client } from '../../records/collections.ts';
-import type { Frozen } from '../../records/record.ts';
-import type { SessionTransfer } from '../../records/session-transfer.ts';
 import { type Clock, epochSeconds } from '../../runtime/clock.ts';
 import type { Random } from '../../runtime/secrets.ts';
 import type { Store } from '../../store/contract.ts';
@@ -20,7 +20,7 @@ import { type Login, methodsOfFirstFactor, type Transfer } from '../../users/log
 import type { Users } from '../../users/users.ts';
 import { transferOf } from '../admission/exchange-context.ts';
 import type { SecondFactor } from '../admission/second-factor.ts';
-import { engineEvents } from '../base/declaration.ts';
+import { engineEvents } from '../base/engine-declaration.ts';
 import {
   deviceOf,
   EXTENSIONS_PARAMETER,
@@ -28,7 +28,7 @@ import {
   requestedAudience,
 } from '../base/request-extensions.ts';
 import { applicationSettings } from '../client/applications.ts';
-import { applyForwardedAddress } from '../client/client-authentication.ts';
+import { applyForwardedAddress } from '../client/engine-client-authentication.ts';
 import type { ServerLoginCallbacks } from '../client/server-login-callbacks.ts';
 import { familyKey } from './refresh-families.ts';
 import { credentialVersionOf, factorsOf, type Sessions } from './sessions.ts';

@@ -2,8 +2,8 @@
 import type { Context } from 'koa';
 import type Provider from 'oidc-provider';
 import type { Challenges } from '../../capabilities/protection/challenges.ts';
-import type { ArtifactRecord } from '../../records/engine.ts';
-import { type Frozen, sessionUid } from '../../records/record.ts';
+import { type Frozen, sessionUid } from '../../records/base/record.ts';
+import type { ArtifactRecord } from '../../records/state/engine.ts';
 import { type Clock, epochSeconds } from '../../runtime/clock.ts';
 import { type Collection, type Store, UniqueKeyError, type Write } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';

@@ -8,7 +8,7 @@ import type {
 } from 'oidc-provider';
 import type { Actions } from '../../capabilities/actions/actions.ts';
 import { jwtHeader } from '../../capabilities/signing/verify-jwt.ts';
-import { scopeValues } from '../../records/apis.ts';
+import { scopeValues } from '../../records/clients/apis.ts';
 import type { ResourceServer as Api } from '../../records/collections.ts';
 import { sha256 } from '../../runtime/secrets.ts';
 import type { Config } from '../../tenant/config.ts';

@@ -3,9 +3,9 @@
 // docs/decisions/tokens.md#an-api-introspects-tokens-as-a-client-of-its-own
 import type { JWTPayload } from 'jose';
 import type { Context } from 'koa';
-import { bodyFields, requiredField } from '../../http/body.ts';
 import { AuthError } from '../../http/errors.ts';
-import { authenticationMethod } from '../../records/client-authentication.ts';
+import { bodyFields, requiredField } from '../../http/server/body.ts';
+import { authenticationMethod } from '../../records/clients/client-authentication.ts';
 import type { ResourceServer } from '../../records/collections.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { Users } from '../../users/users.ts';

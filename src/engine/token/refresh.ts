@@ -2,9 +2,9 @@
 // 6749 §6), or another one that the application's `refresh_token.policies` allow.
 import type { IncomingMessage } from 'node:http';
 import { type Client, errors, type Grant, type KoaContextWithOIDC, type RefreshToken } from 'oidc-provider';
-import { asksEachTime, scopeValues, skipsConsentOf } from '../../records/apis.ts';
-import type { ArtifactRecord } from '../../records/engine.ts';
-import type { Frozen } from '../../records/record.ts';
+import type { Frozen } from '../../records/base/record.ts';
+import { asksEachTime, scopeValues, skipsConsentOf } from '../../records/clients/apis.ts';
+import type { ArtifactRecord } from '../../records/state/engine.ts';
 import { type Clock, epochSeconds } from '../../runtime/clock.ts';
 import type { Store } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';

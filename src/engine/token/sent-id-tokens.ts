@@ -4,9 +4,9 @@
 // docs/decisions/tokens.md#a-hint-a-subject-and-a-proof-of-one-id-token-have-three-readers-and-three-types
 import { type JWTPayload, errors as joseErrors } from 'jose';
 import { jwtHeader, unverifiedClaims, verifySignature } from '../../capabilities/signing/verify-jwt.ts';
-import { idTokenAlg } from '../../records/clients.ts';
+import { SIGNING_ALGS } from '../../records/base/signing-algs.ts';
+import { idTokenAlg } from '../../records/clients/clients.ts';
 import type { Client } from '../../records/collections.ts';
-import { SIGNING_ALGS } from '../../records/signing-algs.ts';
 import { type Clock, epochSeconds } from '../../runtime/clock.ts';
 import type { Config } from '../../tenant/config.ts';
 import { lackFor, methodsOfFirstFactor } from '../../users/login.ts';

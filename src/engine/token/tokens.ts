@@ -7,8 +7,8 @@ import type { z } from 'zod';
 import { executionDetails } from '../../capabilities/actions/actions.ts';
 import type { ClientCertificates } from '../../capabilities/tls/client-certificates.ts';
 import { AuthError } from '../../http/errors.ts';
-import { asksEachTime } from '../../records/apis.ts';
-import type { EventType } from '../../records/log-events.ts';
+import type { EventType } from '../../records/base/log-events.ts';
+import { asksEachTime } from '../../records/clients/apis.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';
 import { type Login, methodsOfFirstFactor } from '../../users/login.ts';
@@ -41,10 +41,10 @@ import {
 } from '../binding/proof-of-possession.ts';
 import type { VerifiedUsers } from '../claims/claims.ts';
 import { applicationSettings, refuseNoncompliant } from '../client/applications.ts';
-import { applyForwardedAddress } from '../client/client-authentication.ts';
+import { applyForwardedAddress } from '../client/engine-client-authentication.ts';
 import type { LoginActions, LoginExecutions } from '../login/login-actions.ts';
 import type { Settlement } from '../login/settle.ts';
-import { buildGrant, type GrantDependencies } from './grants.ts';
+import { buildGrant, type GrantDependencies } from './token-grants.ts';
 
 // The end of a login at the token endpoint: from the authenticated user to the token response.
 

@@ -9,7 +9,7 @@ import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
 import type { Authenticators } from '../factors/authenticators.ts';
 import type { KnownBrowsers } from '../factors/browsers.ts';
-import { deletePasskeysOf } from '../management/resources/users/passkeys.ts';
+import { deletePasskeysOf } from '../management/resources/users/user-passkeys-calls.ts';
 
 interface AccountEndingsDependencies {
   store: Store;

@@ -3,7 +3,7 @@ import type { Context } from 'koa';
 import { customOrigin } from '../../capabilities/webauthn/relying-party.ts';
 import type { ApiToken } from '../../engine/token/api-tokens.ts';
 import { type Languages, languagesOf } from '../../http/languages.ts';
-import { MFA_POLICY } from '../../records/authentication-classes.ts';
+import { MFA_POLICY } from '../../records/users/authentication-classes.ts';
 import { epochSeconds } from '../../runtime/clock.ts';
 import { raiseStanding } from '../../runtime/requester.ts';
 import type { Login } from '../../users/login.ts';
@@ -13,7 +13,7 @@ import type { User } from '../../users/user.ts';
 import type { FactorRequest } from '../factors/claimant.ts';
 import type { FactorDependencies } from '../factors/factor.ts';
 import { activeAuthenticators } from '../factors/policy.ts';
-import { stepUp } from './errors.ts';
+import { stepUp } from './account-errors.ts';
 
 interface ActingLogin extends Pick<Login, 'amr' | 'presence' | 'credentialVersion'> {
   /**

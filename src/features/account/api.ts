@@ -1,8 +1,8 @@
 // The My Account API as an API of the tenant. It is not stored, but applications are granted it like any other.
-import { resourceServerSchema } from '../../records/apis.ts';
+import { resourceServerSchema } from '../../records/clients/apis.ts';
 import type { ResourceServer } from '../../records/collections.ts';
 import type { BuiltInNeeds, BuiltIns } from '../../tenant/config.ts';
-import { accountAudience } from './audience.ts';
+import { accountAudience } from './account-audience.ts';
 
 /** Lifetime of its access tokens in seconds, the same as that of a fresh login (actor.ts). */
 const TOKEN_SECONDS = 600;

@@ -14,12 +14,12 @@ import {
 } from '../../capabilities/webauthn/relying-party.ts';
 import { requestContextOf } from '../../engine/login/login-event.ts';
 import { AuthError } from '../../http/errors.ts';
+import type { Frozen } from '../../records/base/record.ts';
 import type { Connection } from '../../records/collections.ts';
-import { DATABASE } from '../../records/connections.ts';
+import { DATABASE } from '../../records/connections/connections.ts';
 import { changesPasswords, databaseOptions, passkeyOptions } from '../../records/database-options.ts';
-import type { PasskeyRecord } from '../../records/passkeys.ts';
-import type { Frozen } from '../../records/record.ts';
-import { type MethodType, methodTypeOf, SECOND_FACTORS } from '../../records/second-factors.ts';
+import type { PasskeyRecord } from '../../records/users/passkeys.ts';
+import { type MethodType, methodTypeOf, SECOND_FACTORS } from '../../records/users/second-factors.ts';
 import type { Store } from '../../store/contract.ts';
 import { deleteWith } from '../../store/delete-with.ts';
 import { type Identity, originalUserId } from '../../users/changes.ts';
@@ -31,23 +31,25 @@ import {
   type ResetDependencies,
   type ResetRefusal,
   resetPassword,
-} from '../connections/database/reset.ts';
-import { mainIdentifier } from '../connections/database/ticket-link.ts';
-import { passkeyEvents } from '../connections/passkeys/declaration.ts';
+} from '../connections/database/mailed-links/reset.ts';
+import { mainIdentifier } from '../connections/database/mailed-links/ticket-link.ts';
 import {
   deletePasskey,
   MAX_PASSKEYS,
   passkeyRegistration,
   storePasskey,
 } from '../connections/passkeys/passkeys.ts';
-import { beginSession, takeSession } from '../connections/passkeys/session.ts';
+import { passkeyEvents } from '../connections/passkeys/passkeys-declaration.ts';
+import { beginSession, takeSession } from '../connections/passkeys/passkeys-session.ts';
 import type { FactorChanges } from '../factors/authenticators.ts';
-import { factorEvents } from '../factors/declaration.ts';
 import { accountNameOf, enroll } from '../factors/enroll.ts';
 import type { Factor, FactorDependencies, StartedEnrollment } from '../factors/factor.ts';
+import { factorEvents } from '../factors/factors-declaration.ts';
 import { activeAuthenticators, enabledFactors } from '../factors/policy.ts';
 import { prepareRecoveryCode, recoveryCodeId, saveRecoveryCode } from '../factors/recovery/codes.ts';
 import { authenticatorName } from './aaguids.ts';
+import { accountEvents } from './account-declaration.ts';
+import { invalidField } from './account-errors.ts';
 import {
   type Actor,
   claimantOf,
@@ -56,8 +58,6 @@ import {
   requireFactor,
   requireLoginFor,
 } from './actor.ts';
-import { accountEvents } from './declaration.ts';
-import { invalidField } from './errors.ts';
 import {
   authenticatorView,
   type MethodView,

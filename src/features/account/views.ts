@@ -1,10 +1,10 @@
 // Authentication methods as the My Account API shows them.
 import { z } from 'zod';
 import { credentialView } from '../../capabilities/webauthn/credential-view.ts';
-import type { PasskeyRecord } from '../../records/passkeys.ts';
-import type { Frozen } from '../../records/record.ts';
-import { METHOD_TYPES, methodTypeOf } from '../../records/second-factors.ts';
-import type { WebAuthnCredential } from '../../records/webauthn.ts';
+import type { Frozen } from '../../records/base/record.ts';
+import type { WebAuthnCredential } from '../../records/base/webauthn.ts';
+import type { PasskeyRecord } from '../../records/users/passkeys.ts';
+import { METHOD_TYPES, methodTypeOf } from '../../records/users/second-factors.ts';
 import type { Identity } from '../../users/changes.ts';
 import type { User } from '../../users/user.ts';
 import type { Authenticator } from '../factors/authenticators.ts';

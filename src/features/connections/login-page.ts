@@ -3,12 +3,12 @@
 import { declarePage } from '../../capabilities/pages/views.ts';
 import type { Connection } from '../../records/collections.ts';
 import { firstCode, passwordUse } from '../../records/database-options.ts';
+import type { LoginPageOf } from '../flow/flow-routes.ts';
 import { type HostedDependencies, type RequestPage, renderPage, stepPath } from '../flow/request-page.ts';
-import type { LoginPageOf } from '../flow/routes.ts';
-import type { PasswordFormDependencies } from './database/form-dependencies.ts';
-import { showPasswordForm, wantsSignUp } from './database/hosted.ts';
-import { isSignUpOpen } from './database/pages.ts';
-import { showIdentifier } from './identifier/page.ts';
+import { isSignUpOpen } from './database/base/database-pages.ts';
+import type { PasswordFormDependencies } from './database/base/form-dependencies.ts';
+import { showPasswordForm, wantsSignUp } from './database/database-hosted.ts';
+import { showIdentifier } from './identifier/identifier-page.ts';
 import { codeStep } from './passwordless/session-code.ts';
 import {
   asksIdentifierFirst,

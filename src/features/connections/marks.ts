@@ -1,6 +1,6 @@
 // The logos of connections. They are drawn for this project (views/assets/marks) and served by this server: loading a logo
 // from a provider would tell the provider who is looking at the login page.
-import { SOCIAL_STRATEGIES } from '../../records/social.ts';
+import { SOCIAL_STRATEGIES } from '../../records/connections/social.ts';
 
 /** Strategies that share a logo, with the logo's name. */
 const SHARED_MARKS = new Map<string, string>([

@@ -1,9 +1,9 @@
 // The identifier field of the login pages (e-mail address, username, phone number): its label, and the keyboard that phones show.
 import type { Connection } from '../../records/collections.ts';
-import { strategyRecord } from '../../records/connections.ts';
-import { identifiersOf } from '../../records/database-attributes.ts';
+import { strategyRecord } from '../../records/connections/connections.ts';
+import { identifiersOf } from '../../records/connections/database-attributes.ts';
+import { ADDRESS_KINDS, type AddressKind } from '../../records/connections/identities.ts';
 import { databaseOptions } from '../../records/database-options.ts';
-import { ADDRESS_KINDS, type AddressKind } from '../../records/identities.ts';
 
 export interface NameField {
   /** The message key of its label. */

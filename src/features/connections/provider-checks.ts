@@ -4,8 +4,8 @@
 // docs/decisions/connections.md#providers-are-checked-before-the-first-login
 import type { Logger } from 'pino';
 import type { XmlReader } from '../../capabilities/saml-messages/reader.ts';
-import type { Outbound } from '../../http/outbound.ts';
-import { type OutboundFailure, outboundFailureOf } from '../../http/outbound-error.ts';
+import type { Outbound } from '../../http/outbound/outbound.ts';
+import { type OutboundFailure, outboundFailureOf } from '../../http/outbound/outbound-error.ts';
 import type { Connection } from '../../records/collections.ts';
 import type { Background } from '../../runtime/background.ts';
 import type { Clock } from '../../runtime/clock.ts';

@@ -1,6 +1,6 @@
 // Renews expired access tokens of upstream providers at the time that an API call asks for them (RFC 6749 §6).
 import type { Logger } from 'pino';
-import type { UpstreamGrant } from '../../records/identities.ts';
+import type { UpstreamGrant } from '../../records/connections/identities.ts';
 import { epochSeconds } from '../../runtime/clock.ts';
 import type { Leases } from '../../store/leases.ts';
 import type { Config } from '../../tenant/config.ts';

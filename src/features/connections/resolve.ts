@@ -1,11 +1,11 @@
 // Decides which connection a request means, for every endpoint. How a refusal is worded is left to the endpoint.
 
 import { AuthError } from '../../http/errors.ts';
+import { canonicalDomain, domainOf } from '../../records/base/email.ts';
 import type { Connection, Organization } from '../../records/collections.ts';
-import { connectionPurposes, strategyRecord } from '../../records/connections.ts';
+import { connectionPurposes, strategyRecord } from '../../records/connections/connections.ts';
 import { passwordUse } from '../../records/database-options.ts';
-import { canonicalDomain, domainOf } from '../../records/email.ts';
-import { discoveryDomainsOf, enabledConnectionsOf, opensSignUp } from '../../records/organizations.ts';
+import { discoveryDomainsOf, enabledConnectionsOf, opensSignUp } from '../../records/users/organizations.ts';
 import type { Config } from '../../tenant/config.ts';
 import { acceptsConnection, type RequestPage, stepPath } from '../flow/request-page.ts';
 import { GENERIC_MARK, markOf } from './marks.ts';

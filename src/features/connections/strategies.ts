@@ -2,14 +2,14 @@
 // which has what the tenant file and the store need to know about it.
 // docs/decisions/connections.md#seven-oauth2-connections-of-the-hosted-service-are-also-strategies-here
 import type { Connection } from '../../records/collections.ts';
-import { database } from './database/strategy.ts';
-import { directoryStrategies } from './ldap/strategy.ts';
-import { oauth2 } from './oauth2/strategy.ts';
+import { database } from './database/database-strategy.ts';
+import { directoryStrategies } from './ldap/ldap-strategy.ts';
+import { oauth2 } from './oauth2/oauth2-strategy.ts';
 import { openIdStrategies } from './oidc/strategies.ts';
 import { email } from './passwordless/email.ts';
 import { sms } from './passwordless/sms.ts';
-import { samlStrategies } from './samlp/strategy.ts';
-import { socialStrategies } from './social/strategy.ts';
+import { samlStrategies } from './samlp/samlp-strategy.ts';
+import { socialStrategies } from './social/social-strategy.ts';
 import type { Strategy } from './strategy.ts';
 
 export const strategies: readonly Strategy[] = [

@@ -3,16 +3,16 @@
 import type { Context } from 'koa';
 import type { Views } from '../../capabilities/pages/views.ts';
 import { AuthError } from '../../http/errors.ts';
-import { CONSOLE_CLIENT } from '../../records/administrators.ts';
+import { CONSOLE_CLIENT } from '../../records/users/administrators.ts';
 import type { AnswerDependencies } from '../management/answer.ts';
 import { allow, execute, recordFailure } from '../management/answer.ts';
 import type { Answer, Call, CallRequest } from '../management/call.ts';
 import { MANAGEMENT_CALLS, type ManagementDependencies } from '../management/calls.ts';
-import { ValidationError } from '../management/errors.ts';
+import { ValidationError } from '../management/management-errors.ts';
+import { maySeeSecrets, roleRefusal } from './console-roles.ts';
+import { type ConsoleSession, type ConsoleSessionDependencies, consoleSession } from './console-session.ts';
 import { searchesMasked, withoutSecrets } from './masked.ts';
-import { maySeeSecrets, roleRefusal } from './roles.ts';
 import { wordingIn } from './schema-words.ts';
-import { type ConsoleSession, type ConsoleSessionDependencies, consoleSession } from './session.ts';
 import { mayMakeCall, visibleTo } from './support.ts';
 
 export interface ApiCallDependencies extends ConsoleSessionDependencies {

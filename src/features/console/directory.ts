@@ -1,10 +1,11 @@
 // The console's application and the directory of its administrators. They are in no store, export or list, so that no
 // change of the tenant can change who may log in to the console, or how.
-import { CONSOLE_CLIENT, CONSOLE_DIRECTORY } from '../../records/administrators.ts';
-import { clientSchema } from '../../records/clients.ts';
+
+import { clientSchema } from '../../records/clients/clients.ts';
 import type { Client, Connection } from '../../records/collections.ts';
-import { DATABASE, databaseOptionsSchema } from '../../records/connections.ts';
-import type { DatabaseOptions } from '../../records/tenant.ts';
+import { DATABASE, databaseOptionsSchema } from '../../records/connections/connections.ts';
+import type { DatabaseOptions } from '../../records/tenant/tenant.ts';
+import { CONSOLE_CLIENT, CONSOLE_DIRECTORY } from '../../records/users/administrators.ts';
 import type { BuiltInNeeds, BuiltIns } from '../../tenant/config.ts';
 
 /** The password policy of administrators. */

@@ -1,10 +1,10 @@
 // Groups of log event types that the overview counts and the log can be filtered by.
-import { deliveryEvents } from '../../capabilities/delivery/declaration.ts';
-import { protectionEvents } from '../../capabilities/protection/declaration.ts';
-import { engineEvents } from '../../engine/base/declaration.ts';
-import type { EventType } from '../../records/log-events.ts';
-import { userEvents } from '../../users/declaration.ts';
-import { databaseEvents } from '../connections/database/declaration.ts';
+import { deliveryEvents } from '../../capabilities/delivery/delivery-declaration.ts';
+import { protectionEvents } from '../../capabilities/protection/protection-declaration.ts';
+import { engineEvents } from '../../engine/base/engine-declaration.ts';
+import type { EventType } from '../../records/base/log-events.ts';
+import { userEvents } from '../../users/users-declaration.ts';
+import { databaseEvents } from '../connections/database/base/database-declaration.ts';
 
 const { cls, cs, gd_send_email, gd_send_sms } = deliveryEvents;
 

@@ -1,6 +1,6 @@
 // Refusals of a form: by the Management API in its own words, or by a page in the reader's language.
 import { AuthError } from '../../http/errors.ts';
-import { ValidationError } from '../management/errors.ts';
+import { ValidationError } from '../management/management-errors.ts';
 
 export interface FormFault {
   status: number;

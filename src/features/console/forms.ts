@@ -1,7 +1,7 @@
 // Helpers for the console's forms: their fields, long texts, and refusals.
 import type { Context } from 'koa';
-import { bodyTexts } from '../../http/body.ts';
 import { AuthError } from '../../http/errors.ts';
+import { bodyTexts } from '../../http/server/body.ts';
 import { type FormFault, faultOf } from './form-fault.ts';
 import type { DisplayText, FaultyField } from './render.ts';
 

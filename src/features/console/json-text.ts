@@ -1,6 +1,7 @@
 // Reads JSON objects that people enter in a form.
-import { checkedJson } from '../../http/body.ts';
+
 import { jsonFaultAt } from '../../http/json-fault.ts';
+import { checkedJson } from '../../http/server/body.ts';
 import { jsonOf } from '../../runtime/json.ts';
 import { sha256 } from '../../runtime/secrets.ts';
 

@@ -6,12 +6,12 @@
 // docs/decisions/console-account.md#a-form-that-is-sent-with-too-old-a-login-waits-for-a-new-one-and-is-then-shown
 import type { Context } from 'koa';
 import type { VerifiedChallenge } from '../../capabilities/protection/challenges.ts';
-import { bodyObject } from '../../http/body.ts';
 import { AuthError } from '../../http/errors.ts';
+import { bodyObject } from '../../http/server/body.ts';
 import { isSealed, openValue, SealFault, sealValue } from '../../store/sealing/records.ts';
 import { sharedKey } from '../../store/shared-secret.ts';
-import { CONSOLE } from './callbacks.ts';
-import type { ConsoleSession, ConsoleSessionDependencies } from './session.ts';
+import { CONSOLE } from './console-callbacks.ts';
+import type { ConsoleSession, ConsoleSessionDependencies } from './console-session.ts';
 
 /** Path of the page that shows the form again after the login. */
 export const AGAIN = `${CONSOLE}/again`;

@@ -1,8 +1,8 @@
 // The navigation of the console in its order, with the scopes that each item requires.
-import type { AdministratorRole } from '../../records/administrators.ts';
-import { CONSOLE } from './callbacks.ts';
-import { ADMINISTRATORS_SCOPE } from './roles.ts';
-import type { ConsoleSession } from './session.ts';
+import type { AdministratorRole } from '../../records/users/administrators.ts';
+import { CONSOLE } from './console-callbacks.ts';
+import { ADMINISTRATORS_SCOPE } from './console-roles.ts';
+import type { ConsoleSession } from './console-session.ts';
 
 interface NavItem {
   /** The section, which is its path below the console. */

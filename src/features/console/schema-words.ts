@@ -1,7 +1,7 @@
 // Words the refusals of schemas in the reader's language.
 import { z } from 'zod';
 import { FALLBACK } from '../../tenant/languages.ts';
-import { issueMessage } from '../management/errors.ts';
+import { issueMessage } from '../management/management-errors.ts';
 
 /** Zod's wordings by language, as it names them: `frCA`. */
 const WORDINGS: Readonly<Record<string, () => { localeError: z.core.$ZodErrorMap }>> = z.locales;

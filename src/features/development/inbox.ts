@@ -3,10 +3,10 @@ import type { Context } from 'koa';
 import type { Outbox } from '../../capabilities/delivery/outbox.ts';
 import type { OutboxMessage } from '../../capabilities/delivery/outbox-message.ts';
 import { declarePage, type Views } from '../../capabilities/pages/views.ts';
-import type { Csrf } from '../../http/csrf.ts';
 import { AuthError } from '../../http/errors.ts';
 import { httpLimits } from '../../http/limits.ts';
-import type { RouteDeclarations } from '../../http/router.ts';
+import type { Csrf } from '../../http/server/csrf.ts';
+import type { RouteDeclarations } from '../../http/server/router.ts';
 
 /** Path of the inbox; with `.json` appended it returns the messages as data. */
 export const INBOX_PATH = '/dev/inbox';

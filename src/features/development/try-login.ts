@@ -1,7 +1,7 @@
 // "Try login" of the development page: a built-in application, neither stored nor exported, with every database
 // connection.
 
-import { clientSchema, TRY_LOGIN } from '../../records/clients.ts';
+import { clientSchema, TRY_LOGIN } from '../../records/clients/clients.ts';
 import type { Client } from '../../records/collections.ts';
 import type { BuiltInNeeds, BuiltIns } from '../../tenant/config.ts';
 

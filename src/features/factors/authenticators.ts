@@ -1,7 +1,8 @@
 // The stored second factors of users: begun, confirmed by their first use, listed and removed.
-import { type AuthenticatorRecord, factorsTurn } from '../../records/authenticators.ts';
-import type { Frozen } from '../../records/record.ts';
-import { type FactorKind, SECOND_FACTORS } from '../../records/second-factors.ts';
+
+import type { Frozen } from '../../records/base/record.ts';
+import { type AuthenticatorRecord, factorsTurn } from '../../records/users/authenticators.ts';
+import { type FactorKind, SECOND_FACTORS } from '../../records/users/second-factors.ts';
 import { type Clock, epochSeconds } from '../../runtime/clock.ts';
 import { type Random, sha256 } from '../../runtime/secrets.ts';
 import type { Collection, Store, Write } from '../../store/contract.ts';

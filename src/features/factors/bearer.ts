@@ -8,7 +8,7 @@ import type { User } from '../../users/user.ts';
 import type { FactorPermission } from './elevation.ts';
 import { requireUser } from './enroll.ts';
 import type { FactorDependencies } from './factor.ts';
-import { malformed, readMfaToken } from './grants.ts';
+import { malformed, readMfaToken } from './factors-grants.ts';
 import { activeAuthenticators } from './policy.ts';
 
 /** The identifier of the MFA API, which access tokens of users are issued for. */

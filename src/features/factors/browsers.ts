@@ -1,8 +1,8 @@
 // The browsers and addresses that users have logged in with: known ones, which the risk policy asks for, and those
 // that skip the second factor for thirty days because the user asked for it.
 import type { Context } from 'koa';
-import { browserOf, nameBrowser } from '../../http/browser-cookie.ts';
-import type { BrowserRecord } from '../../records/authenticators.ts';
+import { browserOf, nameBrowser } from '../../http/server/browser-cookie.ts';
+import type { BrowserRecord } from '../../records/users/authenticators.ts';
 import { type Clock, epochSeconds } from '../../runtime/clock.ts';
 import type { Random } from '../../runtime/secrets.ts';
 import { sha256 } from '../../runtime/secrets.ts';

@@ -3,8 +3,8 @@
 import type { Context } from 'koa';
 import type { FactorChallenge } from '../../engine/admission/second-factor.ts';
 import { requestExpired } from '../../engine/authorize/waiting-requests.ts';
-import { browserCookie } from '../../http/browser-cookie.ts';
 import { languagesOf } from '../../http/languages.ts';
+import { browserCookie } from '../../http/server/browser-cookie.ts';
 import type { ActionRedirects } from '../flow/action-redirects.ts';
 import type { FactorDependencies, FactorPage, FactorPagesDependencies, PageState } from './factor.ts';
 

@@ -2,8 +2,8 @@
 import { AuthError } from '../../http/errors.ts';
 import type { Authenticator } from './authenticators.ts';
 import type { FactorRequest } from './claimant.ts';
-import { factorEvents } from './declaration.ts';
 import type { Challenge, Factor, FactorDependencies } from './factor.ts';
+import { factorEvents } from './factors-declaration.ts';
 import { activeAuthenticators, factorOf } from './policy.ts';
 
 /** A challenge, with the authenticator and factor that were chosen. Nothing is sent where the user has the code. */

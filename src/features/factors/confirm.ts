@@ -1,7 +1,8 @@
 // Confirms an authenticator by its first use. Several may have been begun by logins that proved only the first
 // factor; the unique mark `first` lets one of them become the user's first.
-import { type AuthenticatorRecord, factorsTurn } from '../../records/authenticators.ts';
-import type { Frozen } from '../../records/record.ts';
+
+import type { Frozen } from '../../records/base/record.ts';
+import { type AuthenticatorRecord, factorsTurn } from '../../records/users/authenticators.ts';
 import {
   type Collection,
   type Store,

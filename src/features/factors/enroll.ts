@@ -5,8 +5,8 @@ import { type Attendance, FRESH_SECONDS, lackFor, type UserAct } from '../../use
 import type { User } from '../../users/user.ts';
 import type { FactorRequest } from './claimant.ts';
 import { MAX_CONFIRMED } from './confirm.ts';
-import { factorEvents } from './declaration.ts';
 import type { Factor, FactorDependencies, StartedEnrollment } from './factor.ts';
+import { factorEvents } from './factors-declaration.ts';
 import { activeAuthenticators, enabledFactors, enrollable, isRecovery } from './policy.ts';
 import { attachRecoveryCode } from './recovery/codes.ts';
 

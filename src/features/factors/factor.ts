@@ -3,7 +3,7 @@
 
 import type { Context } from 'koa';
 import type { z } from 'zod';
-import type { Messages } from '../../capabilities/delivery/messages.ts';
+import type { Messages } from '../../capabilities/delivery/delivery-messages.ts';
 import {
   declarePage,
   type LayoutModel,
@@ -14,11 +14,11 @@ import {
 import type { Attempts } from '../../capabilities/protection/attempts.ts';
 import type { Challenges, Outcome } from '../../capabilities/protection/challenges.ts';
 import type { RateLimits } from '../../capabilities/protection/rate-limit.ts';
-import type { Fields } from '../../http/body.ts';
 import type { AuthError } from '../../http/errors.ts';
 import type { Languages } from '../../http/languages.ts';
-import type { EventType } from '../../records/log-events.ts';
-import type { SecondFactorNames } from '../../records/second-factors.ts';
+import type { Fields } from '../../http/server/body.ts';
+import type { EventType } from '../../records/base/log-events.ts';
+import type { SecondFactorNames } from '../../records/users/second-factors.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Random } from '../../runtime/secrets.ts';
 import type { Config } from '../../tenant/config.ts';

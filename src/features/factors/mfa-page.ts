@@ -2,7 +2,7 @@
 import type { Context } from 'koa';
 import { AuthError } from '../../http/errors.ts';
 import { languagesOf } from '../../http/languages.ts';
-import { MFA_POLICY } from '../../records/authentication-classes.ts';
+import { MFA_POLICY } from '../../records/users/authentication-classes.ts';
 import {
   openRequestPage,
   pageModel,

@@ -1,26 +1,140 @@
 // Routes of the pages of the second factor: at a login (/u/<uid>/mfa), for a challenge of an action, and at an
 // enrolment.
 import type { Context } from 'koa';
+import { declarePage } from '../../capabilities/pages/views.ts';
 import { requestExpired } from '../../engine/authorize/waiting-requests.ts';
-import { formFields } from '../../http/body.ts';
 import { AuthError } from '../../http/errors.ts';
-import { PAGE, type RouteDeclarations } from '../../http/router.ts';
-import { flowLimits } from '../flow/declaration.ts';
+import { formFields } from '../../http/server/body.ts';
+import { PAGE, type RouteDeclarations } from '../../http/server/router.ts';
+import { flowLimits } from '../flow/flow-declaration.ts';
+import type { PageModel } from '../flow/request-page.ts';
 import { startChallenge } from './challenge.ts';
 import { CHALLENGE, type ChallengePagesDependencies, openChallengePage } from './challenge-pages.ts';
 import { enroll, hasRecoveryCodes } from './enroll.ts';
 import { ENROLLMENT, openEnrollmentPage, showEnrolled } from './enrollment-ticket.ts';
-import type { Factor, FactorPage, FactorPagesDependencies, PageState, Verification } from './factor.ts';
-import { alertOf, choiceOf, openMfaPage, requestOf } from './mfa-page.ts';
+import type {
+  Factor,
+  FactorModel,
+  FactorPage,
+  FactorPagesDependencies,
+  PageState,
+  Verification,
+} from './factor.ts';
+import { alertOf, choiceOf, type FactorChoice, openMfaPage, requestOf } from './mfa-page.ts';
 import { findChallenge } from './out-of-band.ts';
-import {
-  type FactorSelection,
-  showChallenge,
-  showChoice,
-  showEnrollment,
-  showNewRecoveryCode,
-} from './page-views.ts';
-import { activeAuthenticators } from './policy.ts';
+import { activeAuthenticators, factorOf } from './policy.ts';
+import { renewRecoveryCode } from './recovery/codes.ts';
+import { findAuthenticator } from './verify.ts';
+
+// Models and rendering of the pages of the second factor (views/pages/mfa).
+
+interface Redisplay {
+  alert?: string;
+  status?: number;
+  address?: string;
+}
+
+export interface FactorSelection {
+  factor: Factor;
+  choice: FactorChoice;
+}
+
+const RESEND_SECONDS = 30;
+
+interface MfaChooseModel extends PageModel {
+  factors: { type: string; url: string; name?: string }[];
+  /** Whether the chosen factor will be set up. */
+  enrolling: boolean;
+}
+
+export const MFA_CHOOSE_PAGE = declarePage<MfaChooseModel>('mfa/choose');
+
+async function showChoice(
+  deps: FactorPagesDependencies,
+  page: FactorPage,
+  { enrolling, factors }: FactorChoice,
+  { alert, status = 200 }: Redisplay = {},
+): Promise<void> {
+  const { claimant } = page;
+  const active = await activeAuthenticators(deps, claimant.user);
+  const offered = factors.map((factor) => {
+    const authenticator = active.findLast(({ kind }) => kind === factor.kind);
+    const name = authenticator && factor.nameOf?.(authenticator);
+    return { type: factor.type, url: page.urlOf(factor.type), ...(name !== undefined && { name }) };
+  });
+  const model = { ...page.model(), factors: offered, enrolling, ...(alert && { alert }) };
+  await page.render(MFA_CHOOSE_PAGE, model, status);
+}
+
+function commonModel(
+  page: FactorPage,
+  { factor, choice }: FactorSelection,
+  { alert }: Redisplay,
+): FactorModel {
+  return {
+    ...page.model(factor.type),
+    ...(alert && { alert }),
+    ...(choice.factors.length > 1 && { othersUrl: page.urlOf('choose') }),
+  };
+}
+
+/** Shows the page on which a code is typed, or which waits for a device. */
+async function showChallenge(
+  deps: FactorPagesDependencies,
+  ctx: Context,
+  page: FactorPage,
+  selection: FactorSelection,
+  redisplay: Redisplay = {},
+): Promise<void> {
+  const { claimant, state } = page;
+  const { factor, choice } = selection;
+  const authenticator =
+    state.authenticatorId === undefined
+      ? undefined
+      : await findAuthenticator(deps, claimant.user, state.authenticatorId);
+  const common = {
+    ...commonModel(page, selection, redisplay),
+    remember: !choice.enrolling && page.isOfLogin === true,
+    address: (authenticator && factorOf(deps, authenticator)?.nameOf?.(authenticator)) ?? '',
+    ...(factor.channel !== undefined && {
+      resendUrl: page.urlOf(`${factor.type}/resend`),
+      resendSeconds: RESEND_SECONDS,
+    }),
+  };
+  const shown = await factor.pages.challenge(common, deps, ctx, page, authenticator);
+  await page.render(shown.page, shown.model, redisplay.status);
+}
+
+async function showEnrollment(
+  deps: FactorPagesDependencies,
+  ctx: Context,
+  page: FactorPage,
+  selection: FactorSelection,
+  redisplay: Redisplay = {},
+): Promise<void> {
+  const { factor } = selection;
+  const { address, status } = redisplay;
+  const { enrollment, addressOf } = factor.pages;
+  const isBegun = page.state.factor === factor.type && page.state.authenticatorId !== undefined;
+  // The address was typed and a code was sent, so the page that asks for the code follows.
+  const isCodeSent = addressOf !== undefined && isBegun && address === undefined;
+  if (isCodeSent || enrollment === undefined) return showChallenge(deps, ctx, page, selection, redisplay);
+  const shown = await enrollment(commonModel(page, selection, redisplay), deps, ctx, page, address);
+  await page.render(shown.page, shown.model, status);
+}
+
+export const MFA_RECOVERY_CODE_PAGE = declarePage<PageModel & { recoveryCode: string }>('mfa/recovery-code');
+
+/** A reload makes another, so the code shown is always valid. */
+async function showNewRecoveryCode(
+  deps: FactorPagesDependencies,
+  page: FactorPage,
+  alert?: string,
+): Promise<void> {
+  const recoveryCode = hasRecoveryCodes(deps) ? await renewRecoveryCode(deps, page.claimant.user.id) : '';
+  const model = { ...page.model('recovery-code-saved'), recoveryCode, ...(alert && { alert }) };
+  await page.render(MFA_RECOVERY_CODE_PAGE, model, alert === undefined ? 200 : 400);
+}
 
 type PageOpener<D> = (deps: D, ctx: Context) => Promise<FactorPage | undefined>;
 

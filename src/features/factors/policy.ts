@@ -1,6 +1,7 @@
 // Which second factors the tenant has switched on, which of them a user has, and when a login needs one.
-import { isAdministratorId } from '../../records/administrators.ts';
+
 import type { Client } from '../../records/collections.ts';
+import { isAdministratorId } from '../../records/users/administrators.ts';
 import { isByAddress } from '../../users/changes.ts';
 import type { User } from '../../users/user.ts';
 import type { Authenticator } from './authenticators.ts';

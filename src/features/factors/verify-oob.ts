@@ -1,12 +1,12 @@
 // Verifies the answer to an out-of-band challenge, and the grant that takes it (docs/wire/mfa.md).
 import { z } from 'zod';
 import type { Outcome } from '../../capabilities/protection/challenges.ts';
-import { requiredField } from '../../http/body.ts';
 import { AuthError } from '../../http/errors.ts';
 import { optional, required } from '../../http/parameter-schemas.ts';
+import { requiredField } from '../../http/server/body.ts';
 import type { Claimant } from './claimant.ts';
-import { factorEvents, factorLimits } from './declaration.ts';
 import type { FactorDependencies, MfaGrant, Verification } from './factor.ts';
+import { factorEvents, factorLimits } from './factors-declaration.ts';
 import { findChallenge, useChallenge } from './out-of-band.ts';
 import { confirmFirstUse, countGuesses, usableAuthenticators } from './verify.ts';
 

@@ -3,17 +3,17 @@
 import { sendMethodNotice } from '../../capabilities/delivery/method-notice.ts';
 import { tryProof } from '../../capabilities/protection/attempts.ts';
 import { AuthError } from '../../http/errors.ts';
-import type { EventType } from '../../records/log-events.ts';
-import { methodTypeOf } from '../../records/second-factors.ts';
+import type { EventType } from '../../records/base/log-events.ts';
+import { methodTypeOf } from '../../records/users/second-factors.ts';
 import { epochSeconds } from '../../runtime/clock.ts';
 import { primaryIdentity } from '../../users/changes.ts';
 import { lackFor } from '../../users/login.ts';
 import type { User } from '../../users/user.ts';
 import type { Authenticator } from './authenticators.ts';
 import type { Claimant } from './claimant.ts';
-import { factorEvents, factorLimits } from './declaration.ts';
 import type { FactorPermission } from './elevation.ts';
 import type { FactorDependencies, Verification } from './factor.ts';
+import { factorEvents, factorLimits } from './factors-declaration.ts';
 import { activeAuthenticators, enrollable } from './policy.ts';
 import { saveRecoveryCode } from './recovery/codes.ts';
 

@@ -5,12 +5,12 @@
 import type { Context } from 'koa';
 import type { Challenges } from '../../capabilities/protection/challenges.ts';
 import { requestExpired, waitingPath } from '../../engine/authorize/waiting-requests.ts';
-import { engineEvents } from '../../engine/base/declaration.ts';
+import { engineEvents } from '../../engine/base/engine-declaration.ts';
 import type { ReturnRequest, ReturnResult } from '../../engine/login/login-actions.ts';
-import { bodyTexts, textsOf, withParameters } from '../../http/body.ts';
-import { browserCookie } from '../../http/browser-cookie.ts';
 import { AuthError } from '../../http/errors.ts';
-import { PAGE, type RouteDeclarations } from '../../http/router.ts';
+import { bodyTexts, textsOf, withParameters } from '../../http/server/body.ts';
+import { browserCookie } from '../../http/server/browser-cookie.ts';
+import { PAGE, type RouteDeclarations } from '../../http/server/router.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Random } from '../../runtime/secrets.ts';
 import { sha256 } from '../../runtime/secrets.ts';

@@ -3,8 +3,8 @@
 // docs/decisions/authorize.md#a-login-request-that-is-over-leads-back-to-its-application
 import type { Context } from 'koa';
 import { begunBy } from '../../http/begun-requests.ts';
-import { withParameters } from '../../http/body.ts';
 import type { AuthError } from '../../http/errors.ts';
+import { withParameters } from '../../http/server/body.ts';
 import type { Config } from '../../tenant/config.ts';
 
 interface LoginRouteDependencies {

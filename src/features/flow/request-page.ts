@@ -14,9 +14,9 @@ import {
   type WaitingRequests,
   waitingPath,
 } from '../../engine/authorize/waiting-requests.ts';
-import type { Csrf } from '../../http/csrf.ts';
 import type { AuthError } from '../../http/errors.ts';
 import { type Languages, languagesOf } from '../../http/languages.ts';
+import type { Csrf } from '../../http/server/csrf.ts';
 import type { Client, Organization } from '../../records/collections.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { Finish } from './finish.ts';

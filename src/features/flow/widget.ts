@@ -2,12 +2,12 @@
 // (docs/wire/legacy-pages.md): public data about one application.
 import type { Context } from 'koa';
 import { z } from 'zod';
-import { engineLimits } from '../../engine/base/declaration.ts';
+import { engineLimits } from '../../engine/base/engine-declaration.ts';
 import { AuthError, oauthShape } from '../../http/errors.ts';
 import { countryOf } from '../../http/languages.ts';
 import { httpLimits } from '../../http/limits.ts';
-import type { RouteDeclarations } from '../../http/router.ts';
 import { jsonForScript } from '../../http/script.ts';
+import type { RouteDeclarations } from '../../http/server/router.ts';
 import type { Config } from '../../tenant/config.ts';
 
 export interface WidgetDependencies {

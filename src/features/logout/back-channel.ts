@@ -6,14 +6,14 @@ import { DeliveryRefused } from '../../capabilities/delivery/delivery-refused.ts
 import type { EndedSession, LogoutChannel, SessionEndReason } from '../../engine/session/logout-channels.ts';
 import { includesSessionMetadata, type SignLogoutToken } from '../../engine/session/logout-channels.ts';
 import { type SessionMetadata, sessionMetadata } from '../../engine/session/session-metadata.ts';
-import type { Outbound } from '../../http/outbound.ts';
-import { OutboundError } from '../../http/outbound-error.ts';
+import type { Outbound } from '../../http/outbound/outbound.ts';
+import { OutboundError } from '../../http/outbound/outbound-error.ts';
+import type { EventType } from '../../records/base/log-events.ts';
 import type { Client } from '../../records/collections.ts';
-import type { EventType } from '../../records/log-events.ts';
 import type { Store } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';
-import { logoutEvents } from './declaration.ts';
+import { logoutEvents } from './logout-declaration.ts';
 
 interface BackChannelDependencies {
   store: Store;

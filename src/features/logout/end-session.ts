@@ -1,8 +1,8 @@
 // The end of every logout: ends the session, notifies its applications, and returns where the browser goes.
 import type { Context } from 'koa';
-import { engineEvents } from '../../engine/base/declaration.ts';
+import { engineEvents } from '../../engine/base/engine-declaration.ts';
 import type { Sessions, UserSession } from '../../engine/session/sessions.ts';
-import { withParameters } from '../../http/body.ts';
+import { withParameters } from '../../http/server/body.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';
 import { type FederatedDependencies, federatedLogout } from './federated.ts';

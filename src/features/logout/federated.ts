@@ -2,7 +2,7 @@
 
 import type { Challenges } from '../../capabilities/protection/challenges.ts';
 import type { UserSession } from '../../engine/session/sessions.ts';
-import { isHttpsOrLoopback } from '../../records/upstream.ts';
+import { isHttpsOrLoopback } from '../../records/connections/upstream.ts';
 
 export interface FederatedDependencies {
   baseUrl: string;

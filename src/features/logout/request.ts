@@ -1,7 +1,7 @@
 // Reads the parameters of logout requests, and makes the errors that refuse them.
 import type { Context } from 'koa';
-import { bodyFields } from '../../http/body.ts';
 import { AuthError } from '../../http/errors.ts';
+import { bodyFields } from '../../http/server/body.ts';
 
 /** Returns a refusal, which is shown as a page: the browser is sent nowhere (docs/wire/logout.md). */
 export function badRequest(description: string): AuthError {

@@ -9,7 +9,7 @@ import type { SecondFactor } from '../../engine/admission/second-factor.ts';
 import { presentedToken } from '../../engine/binding/proof-of-possession.ts';
 import { type CallerTokenReader, loginOfToken } from '../../engine/token/api-tokens.ts';
 import { AuthError } from '../../http/errors.ts';
-import { isAdministratorId } from '../../records/administrators.ts';
+import { isAdministratorId } from '../../records/users/administrators.ts';
 import { type Clock, epochSeconds } from '../../runtime/clock.ts';
 import { raiseStanding } from '../../runtime/requester.ts';
 import { type Collection, collectionByName, QueryTimeout, type Store } from '../../store/contract.ts';
@@ -17,7 +17,7 @@ import type { Config } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';
 import { FIRST_PARTY_ACTS, lackFor } from '../../users/login.ts';
 import { type Answer, type Call, type Caller, type CallRequest, type CallRules, recordCall } from './call.ts';
-import { apiError, searchTimeout, validated } from './errors.ts';
+import { apiError, searchTimeout, validated } from './management-errors.ts';
 
 // Authenticates the caller of the Management API and checks the scopes of the token.
 

@@ -1,13 +1,14 @@
 // The Management API as a resource server of the tenant. Clients are granted it like any other API, but no store
 // holds its record.
-import { type ManagementApiSettings, resourceServerSchema } from '../../records/apis.ts';
+
+import type { Frozen } from '../../records/base/record.ts';
+import { type ManagementApiSettings, resourceServerSchema } from '../../records/clients/apis.ts';
 import type { ResourceServer } from '../../records/collections.ts';
-import type { Frozen } from '../../records/record.ts';
 import type { BuiltInNeeds, BuiltIns } from '../../tenant/config.ts';
 import { derived } from '../../tenant/config.ts';
-import { managementAudience } from './audience.ts';
 import type { CallRules } from './call.ts';
 import { MANAGEMENT_CALLS } from './calls.ts';
+import { managementAudience } from './management-audience.ts';
 
 /** Returns every scope that some call accepts, sorted. */
 function scopesOf(calls: readonly CallRules[]): string[] {

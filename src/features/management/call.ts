@@ -1,10 +1,10 @@
 // The declaration of one call of the Management API: its method, path, scopes, input and output.
 import { z } from 'zod';
-import type { MultipartRules } from '../../http/multipart.ts';
+import type { MultipartRules } from '../../http/server/multipart.ts';
 import { isNamedSecret } from '../../records/secrets.ts';
 import type { Events } from '../../tenant/events.ts';
 import type { UserAct } from '../../users/login.ts';
-import { managementEvents } from './declaration.ts';
+import { managementEvents } from './management-declaration.ts';
 
 type ManagementMethod = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
 

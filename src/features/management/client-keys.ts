@@ -1,15 +1,15 @@
 // The credentials of a client: those that it authenticates with, those that its request objects are verified with,
 // and those stored for later use.
 import { X509Certificate } from 'node:crypto';
+import type { Frozen } from '../../records/base/record.ts';
 import {
   CREDENTIAL_METHODS,
   type CredentialMethod,
   credentialMethod,
-} from '../../records/client-authentication.ts';
+} from '../../records/clients/client-authentication.ts';
 import type { Client, Records } from '../../records/collections.ts';
-import type { Frozen } from '../../records/record.ts';
 import { sha256 } from '../../runtime/secrets.ts';
-import { apiError } from './errors.ts';
+import { apiError } from './management-errors.ts';
 
 type ClientRecord = Records['clients'];
 export type ClientKey = NonNullable<ClientRecord['credentials']>[number];

@@ -1,6 +1,6 @@
 // Removes the users of a deleted connection, who may be many.
 import { pendingRemovals, type RecordRemovalDependencies } from './pending-removal.ts';
-import { deletePasskeysOf } from './resources/users/passkeys.ts';
+import { deletePasskeysOf } from './resources/users/user-passkeys-calls.ts';
 
 export interface RemovalDependencies extends RecordRemovalDependencies {
   removeUser(userId: string): Promise<void>;

@@ -1,6 +1,6 @@
 // The calls of resources that are stored as documents: list, create, get, update, replace, delete.
 import { z } from 'zod';
-import type { DocumentRecord } from '../../records/documents.ts';
+import type { DocumentRecord } from '../../records/tenant/documents.ts';
 import { UniqueKeyError } from '../../store/contract.ts';
 import { type Call, callsWith, created, noContent, ok } from './call.ts';
 import {
@@ -11,8 +11,8 @@ import {
   documentView,
   withSecretsOf,
 } from './document-resource.ts';
-import { fieldsQuery, selectFields } from './fields.ts';
 import { arraySource, cursorQuery, listAnswer, mapped, pageQuery } from './list.ts';
+import { fieldsQuery, selectFields } from './management-fields.ts';
 import { conflict, merged, pluralOf, withArticle } from './resource.ts';
 import { sortedBy } from './search/sort.ts';
 

@@ -2,8 +2,8 @@
 
 import type { z } from 'zod';
 import type { TenantLiquid } from '../../capabilities/liquid/liquid.ts';
-import type { DocumentRecord } from '../../records/documents.ts';
-import type { Frozen } from '../../records/record.ts';
+import type { Frozen } from '../../records/base/record.ts';
+import type { DocumentRecord } from '../../records/tenant/documents.ts';
 import type { Random } from '../../runtime/secrets.ts';
 import type { Store } from '../../store/contract.ts';
 import type { ListShape } from './list.ts';

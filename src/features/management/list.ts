@@ -1,7 +1,7 @@
 // Paging of lists: by page number, with or without totals, and by cursor.
 import { z } from 'zod';
-import { apiError } from './errors.ts';
-import { flag } from './fields.ts';
+import { apiError } from './management-errors.ts';
+import { flag } from './management-fields.ts';
 
 export interface ListSource {
   /** Returns one page by its number, counted from 0. @returns `total` counts the items of all pages. */

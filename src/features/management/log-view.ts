@@ -1,8 +1,9 @@
 // Log events in the form that management clients and log streams receive.
+
+import type { LogEventRecord } from '../../records/base/log-events.ts';
+import type { Frozen } from '../../records/base/record.ts';
 import type { Client, Connection } from '../../records/collections.ts';
-import { strategyRecord } from '../../records/connections.ts';
-import type { LogEventRecord } from '../../records/log-events.ts';
-import type { Frozen } from '../../records/record.ts';
+import { strategyRecord } from '../../records/connections/connections.ts';
 import type { Config } from '../../tenant/config.ts';
 
 export type LogEvent = Frozen<LogEventRecord>;

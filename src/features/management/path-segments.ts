@@ -1,5 +1,5 @@
 // Validation of path segments.
-import { apiError } from './errors.ts';
+import { apiError } from './management-errors.ts';
 
 /** The form of the names of prompts and screens. */
 export const PROMPT = /^[a-z][a-z0-9-]{0,63}$/;

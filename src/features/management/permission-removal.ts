@@ -1,6 +1,6 @@
 // Deletes the client grants of a deleted API, and removes its permissions from all roles and users: otherwise a new API
 // with the same identifier would give them back.
-import type { PermissionRecord } from '../../records/roles.ts';
+import type { PermissionRecord } from '../../records/users/roles.ts';
 import type { Store } from '../../store/contract.ts';
 import { listAll } from '../../store/list-all.ts';
 import { pendingRemovals } from './pending-removal.ts';

@@ -1,7 +1,7 @@
 // The public part of signing keys, as the API shows it.
 import { createHash, X509Certificate } from 'node:crypto';
-import type { SigningKeyRecord } from '../../records/engine.ts';
-import type { Frozen } from '../../records/record.ts';
+import type { Frozen } from '../../records/base/record.ts';
+import type { SigningKeyRecord } from '../../records/state/engine.ts';
 
 /**
  * Returns a signing key without its private part: its certificate, its thumbprint, and whether it is current, next or

@@ -1,8 +1,8 @@
 // The declaration of a resource whose records are a collection of the configuration.
 import type { z } from 'zod';
 import type { AuthError } from '../../http/errors.ts';
+import type { Frozen } from '../../records/base/record.ts';
 import type { Records } from '../../records/collections.ts';
-import type { Frozen } from '../../records/record.ts';
 import type { Store } from '../../store/contract.ts';
 import type { Caller } from './call.ts';
 import type { ListShape } from './list.ts';

@@ -7,9 +7,9 @@ import { listAll } from '../../store/list-all.ts';
 import { isRemovalPending } from '../../tenant/pending-removals.ts';
 import { removeReferences } from '../../tenant/references.ts';
 import { type Call, type Caller, type CallRequest, callsWith, created, noContent, ok } from './call.ts';
-import { apiError, validationError } from './errors.ts';
-import { fieldsQuery, selectFields } from './fields.ts';
 import { arraySource, cursorQuery, listAnswer, mapped, pageQuery } from './list.ts';
+import { apiError, validationError } from './management-errors.ts';
+import { fieldsQuery, selectFields } from './management-fields.ts';
 import type { ConfigurationName, Resource, ResourceDependencies, Stored } from './resource-declaration.ts';
 import { sortedBy } from './search/sort.ts';
 

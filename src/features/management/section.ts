@@ -1,7 +1,7 @@
 // Settings of the tenant that are a member of the tenant's record: reading and changing them.
 import type { z } from 'zod';
-import type { Frozen } from '../../records/record.ts';
-import type { TenantRecord } from '../../records/tenant.ts';
+import type { Frozen } from '../../records/base/record.ts';
+import type { TenantRecord } from '../../records/tenant/tenant.ts';
 import type { Store } from '../../store/contract.ts';
 import { type Call, callsWith, ok } from './call.ts';
 import { checkedBy } from './resource.ts';

@@ -6,8 +6,8 @@ import { feature } from '../../engine/provider/feature.ts';
 import { AuthError, oauthShape } from '../../http/errors.ts';
 import { httpLimits } from '../../http/limits.ts';
 import { isSameSecret } from '../../runtime/secrets.ts';
+import type { MetricsSettings } from './metrics-settings.ts';
 import type { Metrics } from './registry.ts';
-import type { MetricsSettings } from './settings.ts';
 
 interface MetricsDependencies {
   metrics: Pick<Metrics, 'text' | 'contentType'>;

@@ -1,10 +1,10 @@
 // Which values may be released to a service provider, which trusts them as the user's identity. An address typed at
 // sign-up may be somebody else's until it is verified, and so may any self-chosen value that looks like an address.
 
-import { isSameEmail } from '../../records/email.ts';
-import type { Frozen } from '../../records/record.ts';
-import type { UserRecord } from '../../records/users.ts';
-import { PROFILE_CLAIMS } from '../../records/users.ts';
+import { isSameEmail } from '../../records/base/email.ts';
+import type { Frozen } from '../../records/base/record.ts';
+import type { UserRecord } from '../../records/users/users.ts';
+import { PROFILE_CLAIMS } from '../../records/users/users.ts';
 
 type User = Frozen<UserRecord>;
 

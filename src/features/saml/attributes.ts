@@ -2,8 +2,8 @@
 
 import { type NameId, nameIdFormatOf, unspecified } from '../../capabilities/saml-messages/name-id.ts';
 import type { DeclaredClaimValue } from '../../engine/claims/claims.ts';
-import type { Frozen } from '../../records/record.ts';
-import type { UserRecord } from '../../records/users.ts';
+import type { Frozen } from '../../records/base/record.ts';
+import type { UserRecord } from '../../records/users/users.ts';
 import type { Identity } from '../../users/changes.ts';
 import { standardClaims } from '../../users/profile.ts';
 import { isReleasable, mayBeNameId, withoutUnproved } from './attribute-release.ts';

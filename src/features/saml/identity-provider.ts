@@ -5,7 +5,7 @@ import { HASH, type Signer } from '../../capabilities/saml-messages/signature.ts
 import { JOSE_ALG } from '../../capabilities/signing/local.ts';
 import type { Sign } from '../../capabilities/signing/signing.ts';
 import type { Config } from '../../tenant/config.ts';
-import { keysFor, type SigningKey } from '../../tenant/snapshot.ts';
+import { keysFor, type SigningKey } from '../../tenant/tenant-snapshot.ts';
 import type { ServiceProvider } from './service-provider.ts';
 
 const signInPool = promisify(signCallback);

@@ -1,13 +1,13 @@
 // Single logout of a session's participants (Profiles §4.4), one after another through the user's browser, which
 // has their session cookies. The progress is stored, so that each answer counts once.
 import type { Context } from 'koa';
-import { newId } from '../../capabilities/saml-messages/message.ts';
+import { newId } from '../../capabilities/saml-messages/saml-message.ts';
 import { badMessage } from '../../capabilities/saml-messages/xml.ts';
 import type { LogoutChannel } from '../../engine/session/logout-channels.ts';
-import { browserCookie } from '../../http/browser-cookie.ts';
 import { AuthError } from '../../http/errors.ts';
-import type { Frozen } from '../../records/record.ts';
-import type { SamlLogoutRecord } from '../../records/saml-sessions.ts';
+import { browserCookie } from '../../http/server/browser-cookie.ts';
+import type { Frozen } from '../../records/base/record.ts';
+import type { SamlLogoutRecord } from '../../records/state/saml-sessions.ts';
 import { type Clock, epochSeconds } from '../../runtime/clock.ts';
 import type { Random } from '../../runtime/secrets.ts';
 import { sha256 } from '../../runtime/secrets.ts';
@@ -15,7 +15,7 @@ import type { Store } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { IdentityProvider } from './identity-provider.ts';
 import { type ServiceProvider, serviceProvider } from './service-provider.ts';
-import { type SamlSession, samlSessions } from './sessions.ts';
+import { type SamlSession, samlSessions } from './service-provider-sessions.ts';
 
 export interface LogoutPropagationDependencies {
   store: Store;

@@ -1,8 +1,8 @@
 // The LogoutResponse to a service provider, or the redirect for one that takes none.
 
 import type { OutgoingMessage } from '../../capabilities/saml-messages/bindings.ts';
-import { newId } from '../../capabilities/saml-messages/message.ts';
 import { STATUS } from '../../capabilities/saml-messages/names.ts';
+import { newId } from '../../capabilities/saml-messages/saml-message.ts';
 import { signRoot } from '../../capabilities/saml-messages/signature.ts';
 import { type Status, statusResponse } from '../../capabilities/saml-messages/status-response.ts';
 import { type Clock, epochSeconds } from '../../runtime/clock.ts';

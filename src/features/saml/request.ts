@@ -1,6 +1,7 @@
 // Reads an AuthnRequest (SAML Core §3.4.1).
-import { type ExpectedMessage, readEnvelope } from '../../capabilities/saml-messages/message.ts';
+
 import { BINDING, NS } from '../../capabilities/saml-messages/names.ts';
+import { type ExpectedMessage, readEnvelope } from '../../capabilities/saml-messages/saml-message.ts';
 import {
   attribute,
   badMessage,

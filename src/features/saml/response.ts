@@ -1,9 +1,9 @@
 // The Response to an AuthnRequest (SAML Core §3.3.3, Profiles §4.1.4.2).
 
-import { encryptAssertion } from '../../capabilities/saml-messages/encryption.ts';
-import { instantOf, newId } from '../../capabilities/saml-messages/message.ts';
 import { type NameId, nameIdMarkup } from '../../capabilities/saml-messages/name-id.ts';
 import { NS, STATUS } from '../../capabilities/saml-messages/names.ts';
+import { instantOf, newId } from '../../capabilities/saml-messages/saml-message.ts';
+import { encryptAssertion } from '../../capabilities/saml-messages/saml-messages-encryption.ts';
 import { type Signer, signRoot } from '../../capabilities/saml-messages/signature.ts';
 import {
   type ResponseFrame,

@@ -8,9 +8,9 @@ import type {
   Verifier,
 } from '../../capabilities/saml-messages/signature.ts';
 import { AuthError } from '../../http/errors.ts';
-import { isHttpAddress } from '../../http/outbound.ts';
+import { isHttpAddress } from '../../http/outbound/outbound.ts';
 import type { Client } from '../../records/collections.ts';
-import { rsaPublicKey, type SamlpAddon } from '../../records/samlp.ts';
+import { rsaPublicKey, type SamlpAddon } from '../../records/connections/samlp.ts';
 import type { Config } from '../../tenant/config.ts';
 
 export interface ServiceProvider {

@@ -1,10 +1,10 @@
 // A provider of the tenant's mail: what its credentials are, and how mail gets to it. Each is a file in this folder and a
 // line of `MAIL_PROVIDERS` (records/delivery.ts).
 import { z } from 'zod';
-import type { Outbound } from '../../http/outbound.ts';
+import type { Outbound } from '../../http/outbound/outbound.ts';
 import type { Clock } from '../../runtime/clock.ts';
-import { type Members, shapeOf, type ValuesOf } from '../members.ts';
-import type { Mail, Transport } from '../message-transport.ts';
+import { type Members, shapeOf, type ValuesOf } from '../base/members.ts';
+import type { Mail, Transport } from '../base/message-transport.ts';
 
 /** A mail server (RFC 5321) and its account. */
 export interface MailServer {

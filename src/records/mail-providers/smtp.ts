@@ -1,7 +1,7 @@
 // The mail server of a tenant.
 import { z } from 'zod';
 import { isLoopbackAddress } from '../../http/addresses.ts';
-import { hidden, open } from '../members.ts';
+import { hidden, open } from '../base/members.ts';
 import { mailProvider } from './mail-provider.ts';
 
 export const smtp = mailProvider({

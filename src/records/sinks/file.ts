@@ -5,7 +5,7 @@ import { type FileHandle, mkdir, open as openFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { directoryMode, fileMode, naming, writeAll } from '../../runtime/files.ts';
-import { open } from '../members.ts';
+import { open } from '../base/members.ts';
 import { type SendResult, type StreamedEvent, sink } from './sink.ts';
 
 export const fileSink = sink({

@@ -1,9 +1,9 @@
 // Sends events to an HTTP endpoint: one POST for each batch, in the format that the stream asks for.
 import { createHmac } from 'node:crypto';
 import { z } from 'zod';
-import { hasUserInfo } from '../../http/outbound.ts';
+import { hasUserInfo } from '../../http/outbound/outbound.ts';
 import { epochSeconds } from '../../runtime/clock.ts';
-import { hidden, open, secret, type ValuesOf } from '../members.ts';
+import { hidden, open, secret, type ValuesOf } from '../base/members.ts';
 import { type SendResult, type SinkNeeds, type StreamedEvent, sink } from './sink.ts';
 
 /** A header name (RFC 9110 §5.1) that the request does not set itself. */

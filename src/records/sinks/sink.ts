@@ -1,9 +1,9 @@
 // A destination of log streams: what its stream says about it, and how events get there. Each is a file in this folder
 // and a line of `SINKS` (records/log-streams.ts).
 import { z } from 'zod';
-import type { Outbound } from '../../http/outbound.ts';
+import type { Outbound } from '../../http/outbound/outbound.ts';
 import type { Clock } from '../../runtime/clock.ts';
-import { type Members, shapeOf, type ValuesOf } from '../members.ts';
+import { type Members, shapeOf, type ValuesOf } from '../base/members.ts';
 
 /** An event as receivers get it. */
 export interface StreamedEvent {

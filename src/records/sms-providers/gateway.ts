@@ -1,11 +1,11 @@
 // SMS through an HTTP endpoint of the operator, which gets each message as JSON.
 import { SignJWT } from 'jose';
 import { z } from 'zod';
-import { isCallable } from '../../http/outbound.ts';
-import { OutboundError } from '../../http/outbound-error.ts';
+import { isCallable } from '../../http/outbound/outbound.ts';
+import { OutboundError } from '../../http/outbound/outbound-error.ts';
 import { type Clock, epochSeconds } from '../../runtime/clock.ts';
-import { open, secret } from '../members.ts';
-import { DeliveryError, type TextMessage, type Transport } from '../message-transport.ts';
+import { open, secret } from '../base/members.ts';
+import { DeliveryError, type TextMessage, type Transport } from '../base/message-transport.ts';
 import { type SmsNeeds, smsProvider } from './sms-provider.ts';
 
 /** A boolean; tools write it as text too. */

@@ -1,10 +1,10 @@
 // A provider of the messages of `sms` connections: what its options are, and how messages get to it. Each is a file in
 // this folder and a line of `SMS_PROVIDERS` (records/passwordless.ts).
 import { z } from 'zod';
-import type { Outbound } from '../../http/outbound.ts';
+import type { Outbound } from '../../http/outbound/outbound.ts';
 import type { Clock } from '../../runtime/clock.ts';
-import { type Member, type Members, shapeOf, type ValuesOf } from '../members.ts';
-import type { TextMessage, Transport } from '../message-transport.ts';
+import { type Member, type Members, shapeOf, type ValuesOf } from '../base/members.ts';
+import type { TextMessage, Transport } from '../base/message-transport.ts';
 
 /** An account at Twilio, and the sender: a number, a name, or a messaging service. */
 export interface TwilioAccount {

@@ -1,6 +1,6 @@
 // SMS through an account at Twilio.
 import { z } from 'zod';
-import { open, secret } from '../members.ts';
+import { open, secret } from '../base/members.ts';
 import { smsProvider } from './sms-provider.ts';
 
 export const twilio = smsProvider({

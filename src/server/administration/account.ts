@@ -1,7 +1,7 @@
 // The order of `gatehouse users account`: decides whose a user is, if an account with the user's name at the provider may be
 // that of another person.
 import { z } from 'zod';
-import type { IdentityRecord } from '../../records/identities.ts';
+import type { IdentityRecord } from '../../records/connections/identities.ts';
 import { type Store, UniqueKeyError } from '../../store/contract.ts';
 import type { Events } from '../../tenant/events.ts';
 import type { Identity } from '../../users/changes.ts';

@@ -3,9 +3,15 @@ import { z } from 'zod';
 import { type ActionTestResult, tryAction } from '../../capabilities/actions/try-action.ts';
 import { createPackages } from '../../capabilities/scripts/packages/packages.ts';
 import { createScripts } from '../../capabilities/scripts/scripts.ts';
-import { createOutbound, outboundRules } from '../../http/outbound.ts';
-import { ACTION_MODULE } from '../../records/action-modules.ts';
-import { deployedOf, draftOf, type RunnableAction, type Trigger, triggerOf } from '../../records/actions.ts';
+import { createOutbound, outboundRules } from '../../http/outbound/outbound.ts';
+import { ACTION_MODULE } from '../../records/tenant/action-modules.ts';
+import {
+  deployedOf,
+  draftOf,
+  type RunnableAction,
+  type Trigger,
+  triggerOf,
+} from '../../records/tenant/actions.ts';
 import { outboundAllow, packagesDirectory, type Settings } from '../../settings/index.ts';
 import type { Store } from '../../store/contract.ts';
 import { order } from './order.ts';

@@ -2,14 +2,17 @@
 // API by its first client, without which nobody could call it to create others; to the console for the first owner, and
 // for one who is locked out.
 import { z } from 'zod';
+import {
+  changeRoleAsOperator,
+  memberOf,
+} from '../../features/console/administrators/console-administrator-members.ts';
 import { createLink, type LinkDependencies } from '../../features/console/administrators/links.ts';
-import { changeRoleAsOperator, memberOf } from '../../features/console/administrators/members.ts';
-import { consoleOrigin } from '../../features/console/settings.ts';
-import { managementAudience } from '../../features/management/audience.ts';
+import { consoleOrigin } from '../../features/console/console-settings.ts';
 import { idOf, letters } from '../../features/management/ids.ts';
-import { clientGrantSchema } from '../../records/apis.ts';
-import { clientSchema } from '../../records/clients.ts';
-import { normalizeEmail } from '../../records/email.ts';
+import { managementAudience } from '../../features/management/management-audience.ts';
+import { normalizeEmail } from '../../records/base/email.ts';
+import { clientGrantSchema } from '../../records/clients/apis.ts';
+import { clientSchema } from '../../records/clients/clients.ts';
 import type { Random } from '../../runtime/secrets.ts';
 import type { Settings } from '../../settings/index.ts';
 import type { Store } from '../../store/contract.ts';

@@ -6,7 +6,7 @@ import { pipeline } from 'node:stream/promises';
 import { VERSION } from '../../runtime/version.ts';
 import type { Store } from '../../store/contract.ts';
 import { keyFile, keyIn } from '../../store/sealing/key.ts';
-import type { StoreSettings } from '../../store/settings.ts';
+import type { StoreSettings } from '../../store/store-settings.ts';
 import { writeArchive } from '../../store/transfer/archive.ts';
 import { askServer, endedEarly, responseTo } from './send.ts';
 

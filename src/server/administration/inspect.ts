@@ -1,8 +1,8 @@
 // What `gatehouse doctor` reads from the store: its state, and the addresses that the tenant depends on.
 import { z } from 'zod';
-import { tenantMail } from '../../records/delivery.ts';
-import { sinkOf } from '../../records/log-streams.ts';
-import { smsProviderOf } from '../../records/passwordless.ts';
+import { smsProviderOf } from '../../records/connections/passwordless.ts';
+import { tenantMail } from '../../records/tenant/delivery.ts';
+import { sinkOf } from '../../records/tenant/log-streams.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Store } from '../../store/contract.ts';
 import { listAll } from '../../store/list-all.ts';

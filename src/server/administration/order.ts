@@ -3,7 +3,7 @@
 import type { Logger } from 'pino';
 import type { z } from 'zod';
 import { redacted } from '../../features/management/call.ts';
-import { managementEvents } from '../../features/management/declaration.ts';
+import { managementEvents } from '../../features/management/management-declaration.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Random } from '../../runtime/secrets.ts';
 import type { Waits } from '../../runtime/waits.ts';

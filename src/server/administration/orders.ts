@@ -1,14 +1,113 @@
 // The orders, by the name of their command.
-import type { z } from 'zod';
-import type { Settings } from '../../settings/index.ts';
+import { z } from 'zod';
+import { openHolder } from '../../capabilities/signing/holder.ts';
+import { rotateSigningKeys } from '../../capabilities/signing/signing-key-list.ts';
+import { metadataFaults } from '../../features/connections/samlp/metadata-faults.ts';
+import { managementAudience } from '../../features/management/management-audience.ts';
+import { removeConnectionParts } from '../../features/management/resources/connections/connections-calls.ts';
+import { createOutbound, outboundRules } from '../../http/outbound/outbound.ts';
+import { SIGNING_ALGS, type SigningAlg } from '../../records/base/signing-algs.ts';
+import type { Records } from '../../records/collections.ts';
+import { outboundAllow, SECRET_SETTINGS, type Settings } from '../../settings/index.ts';
+import type { Store } from '../../store/contract.ts';
+import { applyTenant, planTenant } from '../../tenant/apply.ts';
+import { type Change, subjectOf } from '../../tenant/changes.ts';
+import type { AppliedCollection } from '../../tenant/declared-records.ts';
+import { productionFaults } from '../../tenant/examples.ts';
+import { readTenant, TenantFault } from '../../tenant/load.ts';
+import { exportTenant } from '../../tenant/tenant-export.ts';
+import { keysFor } from '../../tenant/tenant-snapshot.ts';
 import { account } from './account.ts';
 import { action } from './action-test.ts';
 import { admin, administrator } from './admin.ts';
 import { inspectOrder } from './inspect.ts';
-import { rotate } from './keys-order.ts';
-import type { OrderDeclaration, OrderDependencies } from './order.ts';
+import { type OrderDeclaration, type OrderDependencies, order, recordOrder } from './order.ts';
 import { script } from './script-test.ts';
-import { apply, exportOrder, plan } from './tenant-orders.ts';
+
+// The orders about the tenant file.
+
+const document = z.strictObject({ tenant: z.record(z.string(), z.unknown()) });
+
+/** Returns a line for each change. */
+export const apply = order({ body: document, run: (deps, { tenant }) => applyOrPlan(deps, tenant, 'apply') });
+
+export const plan = order({ body: document, run: (deps, { tenant }) => applyOrPlan(deps, tenant, 'plan') });
+
+/** Returns the tenant file, YAML. */
+const exportOrder = order({ body: z.strictObject({}), run: ({ store }) => exportTenant(store) });
+
+async function applyOrPlan(
+  deps: OrderDependencies,
+  document: object,
+  command: 'apply' | 'plan',
+): Promise<string[]> {
+  const { store, users, random, settings, log } = deps;
+  // Checked again here, because the server's settings decide, not those of the command's environment.
+  const { tenant } = readTenant(document);
+  const faults = [
+    ...metadataFaults(tenant),
+    ...(settings.production ? productionFaults(tenant, settings) : []),
+  ];
+  if (faults.length > 0) throw new TenantFault(faults);
+  const applyDependencies = {
+    store,
+    users,
+    random,
+    managementAudience: managementAudience(settings.issuer),
+    beforeRemoval: (collection: AppliedCollection, record: object) => removeParts(store, collection, record),
+    onChange: (change: Change) =>
+      recordOrder(deps.events, 'apply', `Apply the tenant file: ${subjectOf(change)}`, change),
+  };
+  const withUsers = !settings.production;
+  if (command === 'plan') return planTenant(applyDependencies, tenant, { users: withUsers });
+  const changed = await applyTenant(applyDependencies, tenant, { mode: 'match', users: withUsers });
+  deps.resumeRemovals();
+  await deps.checkConnections();
+  log.info({ changes: changed.length }, 'a tenant file was applied by a command');
+  return changed;
+}
+
+/** Deletes what belongs to a record alone. */
+async function removeParts(store: Store, collection: AppliedCollection, record: object): Promise<void> {
+  if (collection === 'connections') await removeConnectionParts(store, (record as Records['connections']).id);
+  if (collection === 'documents')
+    await store.collection('logStreamPositions').delete((record as Records['documents']).id);
+}
+
+// The order of `gatehouse keys rotate`.
+
+/** Returns the keys that sign from now on. */
+const rotate = order({
+  body: z.strictObject({ alg: z.enum(SIGNING_ALGS).optional() }),
+  run: async (deps, { alg }) => {
+    const before = await signingKey(deps.store, alg);
+    const keys = await rotateKeys(deps, alg);
+    const [first, ...others] = keys;
+    const after = { kid: first?.kid, ...(others.length > 0 && { keys }) };
+    recordOrder(deps.events, 'keys rotate', 'Rotate the signing keys', { before, after });
+    deps.log.info({ keys }, 'the signing keys were rotated by a command');
+    return keys;
+  },
+});
+
+/** @throws AuthError 409 if the keys are in an external key store that has no next one */
+function rotateKeys({ settings, store, clock, log, waits }: OrderDependencies, alg: SigningAlg | undefined) {
+  const outbound = createOutbound({ rules: outboundRules(outboundAllow(settings)) });
+  const holder = openHolder(settings.signing, {
+    outbound,
+    log,
+    clock,
+    timeout: waits?.signature,
+    hidden: SECRET_SETTINGS,
+  });
+  return rotateSigningKeys(store, clock, new URL(settings.baseUrl).hostname, alg, holder);
+}
+
+async function signingKey(store: Store, alg: SigningAlg = 'RS256'): Promise<{ kid: string } | undefined> {
+  const keys = await store.collection('signingKeys').findBy('state', 'current');
+  const [key] = keysFor(keys, alg);
+  return key === undefined ? undefined : { kid: key.id };
+}
 
 const ORDERS = {
   apply,

@@ -9,7 +9,7 @@ import {
   textsIn,
   withoutSecrets,
 } from '../../capabilities/scripts/scripts.ts';
-import { createOutbound, outboundRules } from '../../http/outbound.ts';
+import { createOutbound, outboundRules } from '../../http/outbound/outbound.ts';
 import { outboundAllow, packagesDirectory, type Settings } from '../../settings/index.ts';
 import type { Store } from '../../store/contract.ts';
 import { order } from './order.ts';

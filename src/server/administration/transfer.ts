@@ -1,14 +1,14 @@
 // Imports and exports of users by a command, as a stream, with or without a running server.
 
 import { z } from 'zod';
-import { importRules } from '../../records/database-attributes.ts';
+import { importRules } from '../../records/connections/database-attributes.ts';
 import { databaseOptions } from '../../records/database-options.ts';
 import type { Store } from '../../store/contract.ts';
 import { listAll } from '../../store/list-all.ts';
 import { expectedConnection } from '../../users/connection-check.ts';
-import { exportUsers } from '../../users/transfer/export.ts';
-import type { FailedUser } from '../../users/transfer/file.ts';
 import type { ImportDependencies } from '../../users/transfer/import.ts';
+import { exportUsers } from '../../users/transfer/transfer-export.ts';
+import type { FailedUser } from '../../users/transfer/transfer-file.ts';
 import {
   type BatchPauses,
   databaseOf,

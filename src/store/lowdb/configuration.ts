@@ -2,7 +2,7 @@
 // that arrive during a write share the next one. If a write fails, its changes are undone in memory, and the next
 // change is tried normally.
 import type { Low } from 'lowdb';
-import type { Stored } from '../../records/record.ts';
+import type { Stored } from '../../records/base/record.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Collection } from '../contract.ts';
 import { type Commit, createCollection } from '../memory/collection.ts';
@@ -10,7 +10,7 @@ import { createTable, fill, type Table } from '../memory/table.ts';
 import type { AnySpec } from '../record.ts';
 import { parseRecord } from '../record.ts';
 import type { RecordSeal } from '../sealing/records.ts';
-import { openConfiguration, type Texts } from './file.ts';
+import { openConfiguration, type Texts } from './lowdb-file.ts';
 
 export interface Configuration {
   table: Table;

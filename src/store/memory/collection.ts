@@ -2,7 +2,7 @@
 // durable. A record whose last change is not durable yet is returned only when it is, so that nobody acts on data that
 // a failing disk may undo; a further change of it need not wait.
 
-import type { Stored } from '../../records/record.ts';
+import type { Stored } from '../../records/base/record.ts';
 import type { Collection, Query } from '../contract.ts';
 import { checkQuery, comparator, defaultLimit, type IsReferenced, isInIdOrder, matches } from '../filter.ts';
 import { type AnyRecord, encodeRecord, encodeUpdate } from '../record.ts';

@@ -1,7 +1,7 @@
 // A store in memory that ends with its process, for the tests of other projects.
 
-import { isCached } from '../../records/collection-spec.ts';
-import type { Stored } from '../../records/record.ts';
+import { isCached } from '../../records/base/collection-spec.ts';
+import type { Stored } from '../../records/base/record.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Collection, Store, Write } from '../contract.ts';
 import { collectionsIn } from '../contract.ts';
@@ -9,7 +9,7 @@ import type { IsReferenced } from '../filter.ts';
 import { type AnyRecord, collectionSpecs, encodeRecord, encodeUpdate } from '../record.ts';
 import { countWrites } from '../revision.ts';
 import { type Commit, createCollection } from './collection.ts';
-import { tablesSnapshot } from './snapshot.ts';
+import { tablesSnapshot } from './memory-snapshot.ts';
 import { createTable, find, findBy, place, remove, type Table } from './table.ts';
 
 const noCommit: Commit = () => undefined;

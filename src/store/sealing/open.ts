@@ -4,7 +4,7 @@ import type { KeyObject } from 'node:crypto';
 import type { DatabaseSync } from 'node:sqlite';
 import type { Random } from '../../runtime/secrets.ts';
 import { configurationSpecs } from '../create.ts';
-import { openConfiguration } from '../lowdb/file.ts';
+import { openConfiguration } from '../lowdb/lowdb-file.ts';
 import { parseRecord } from '../record.ts';
 import { checksum } from '../sql/row.ts';
 import { sqlCollections } from '../sql/schema.ts';

@@ -3,13 +3,13 @@
 import type { KeyObject } from 'node:crypto';
 import { rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { signingCheck } from '../../records/engine.ts';
-import { SIGNING_ALGS } from '../../records/signing-algs.ts';
+import { SIGNING_ALGS } from '../../records/base/signing-algs.ts';
+import { signingCheck } from '../../records/state/engine.ts';
 import { syncDirectory } from '../../runtime/files.ts';
 import { databaseFile, expectStore } from '../create.ts';
 import { lockDirectory } from '../lock.ts';
 import { parseRecord } from '../record.ts';
-import { checkDatabase } from '../sql/sqlite-file.ts';
+import { checkDatabase } from '../sqlite/sqlite-file.ts';
 import { checkOf, keyFile, keyIn, makeKey } from './key.ts';
 import type { KeySource } from './open.ts';
 import { CHECK, CHECK_BEFORE, checkIn, putCheck, removeCheck } from './open.ts';

@@ -2,10 +2,10 @@
 // time. An interrupted rewrite is repeated as a whole.
 import { DatabaseSync } from 'node:sqlite';
 import { configurationSpecs, databaseFile } from '../create.ts';
-import { openConfiguration } from '../lowdb/file.ts';
+import { openConfiguration } from '../lowdb/lowdb-file.ts';
 import { checksum, textOfRow } from '../sql/row.ts';
 import { sqlCollections } from '../sql/schema.ts';
-import { commitPragmas } from '../sql/sqlite-pragmas.ts';
+import { commitPragmas } from '../sqlite/sqlite-pragmas.ts';
 
 const rowsAtOnce = 1000;
 

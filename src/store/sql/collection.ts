@@ -1,7 +1,7 @@
 // The methods of the contract over SQL. A write is decided at once and resolves when it is durable; a read returns what
 // is committed, after waiting for the pending changes that concern it.
 
-import type { Stored } from '../../records/record.ts';
+import type { Stored } from '../../records/base/record.ts';
 import type { Collection, Page, Query } from '../contract.ts';
 import { checkQuery, defaultLimit, isInIdOrder } from '../filter.ts';
 import { type AnyRecord, encodeRecord, encodeUpdate, isUniqueKey } from '../record.ts';

@@ -11,7 +11,7 @@ import { collectionSpecs, encodeRecord } from '../record.ts';
 import { checkOf } from '../sealing/key.ts';
 import { type RecordSeal, recordSeal } from '../sealing/records.ts';
 import { linesOf } from './lines.ts';
-import { type Part, transferredParts } from './parts.ts';
+import { type Part, transferredParts } from './transfer-parts.ts';
 
 const FORMAT = 1;
 

@@ -8,7 +8,7 @@ import type { Store, Write } from '../contract.ts';
 import { collectionByName } from '../contract.ts';
 import type { AnyRecord } from '../record.ts';
 import { collectionSpecs } from '../record.ts';
-import { FILLING, type Part, transferredCollections, transferredParts } from './parts.ts';
+import { FILLING, type Part, transferredCollections, transferredParts } from './transfer-parts.ts';
 
 export interface Progress {
   collection: string;

@@ -21,7 +21,7 @@ import {
   refuseSalt,
   saltBytes,
   salted,
-} from './parts.ts';
+} from './imported-hashes-parts.ts';
 
 const PREFIX = '$imported$';
 

@@ -1,6 +1,6 @@
 // Errors of users in an import file.
 import type { z } from 'zod';
-import { JOB_FAULTS, type JobFaultRecord } from '../../records/job-faults.ts';
+import { JOB_FAULTS, type JobFaultRecord } from '../../records/state/job-faults.ts';
 
 /** Why a user is not imported; the codes are those of the hosted service. */
 export interface EntryError {

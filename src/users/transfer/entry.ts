@@ -1,9 +1,9 @@
 // Parses one user of an import file.
 import { z } from 'zod';
-import { lookupEmail } from '../../records/email.ts';
-import type { AddressKind } from '../../records/identities.ts';
+import { lookupEmail } from '../../records/base/email.ts';
+import type { AddressKind } from '../../records/connections/identities.ts';
 import { addressesOfNew } from '../../records/new-identity.ts';
-import type { UserRecord } from '../../records/users.ts';
+import type { UserRecord } from '../../records/users/users.ts';
 import { MAX_METADATA_LENGTH } from '../changes.ts';
 import { type ImportedFactor, importedEmail, importedFactors, importedPhone } from '../imported-factors.ts';
 import { checkBcrypt, checkHash } from '../imported-hashes/imported-hashes.ts';

@@ -1,7 +1,7 @@
 // Imports users of a file into the store, some at a time, each time in one batch.
-import { DATABASE } from '../../records/connections.ts';
-import { type AddressKind, addressKey } from '../../records/identities.ts';
-import { isDeceptive } from '../../records/usernames.ts';
+import { DATABASE } from '../../records/connections/connections.ts';
+import { type AddressKind, addressKey } from '../../records/connections/identities.ts';
+import { isDeceptive } from '../../records/connections/usernames.ts';
 import { type Store, UniqueKeyError, type Write } from '../../store/contract.ts';
 import { confirmEmail, idByAddress, isLinked, updateUser } from '../changes.ts';
 import { type ExpectedConnection, writeNewUsers } from '../connection-check.ts';
@@ -11,7 +11,7 @@ import { factorWrites } from '../imported-factors.ts';
 import type { User, UsersDependencies } from '../user.ts';
 import { type Entry, withoutSecrets } from './entry.ts';
 import type { EntryError } from './entry-error.ts';
-import type { FailedUser, ImportFile } from './file.ts';
+import type { FailedUser, ImportFile } from './transfer-file.ts';
 
 export interface ImportOptions extends ExpectedConnection {
   /** Whether a user with the same e-mail address is updated; otherwise such a user is an error. */

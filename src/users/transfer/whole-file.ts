@@ -1,12 +1,12 @@
 // Imports a file of any length for the command line: some users at a time, so that the file is not in memory as a whole and
 // logins are served in between.
 import { setImmediate, setTimeout } from 'node:timers/promises';
-import { checkedJson } from '../../http/body.ts';
+import { checkedJson } from '../../http/server/body.ts';
 import type { Connection } from '../../records/collections.ts';
-import { DATABASE } from '../../records/connections.ts';
+import { DATABASE } from '../../records/connections/connections.ts';
 import { customDatabase } from '../../records/database-options.ts';
-import { type FailedUser, FileFault, type ImportFile, userReader, withoutFaults } from './file.ts';
 import { type ImportDependencies, type ImportOptions, importUsers } from './import.ts';
+import { type FailedUser, FileFault, type ImportFile, userReader, withoutFaults } from './transfer-file.ts';
 
 /** Users per batch, few enough not to delay a login that waits for the store. */
 const BATCH_SIZE = 25;

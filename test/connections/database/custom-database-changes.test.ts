@@ -1,6 +1,6 @@
 // Changes of users who stay in a custom database are made there: sign-up, password, address, removal.
 import { expect } from 'chai';
-import { withCustomDatabases } from '../../../src/features/connections/database/custom-users.ts';
+import { withCustomDatabases } from '../../../src/features/connections/database/custom/custom-users.ts';
 import type { AuthError } from '../../../src/http/errors.ts';
 import { systemRandom } from '../../../src/runtime/secrets.ts';
 import { isStill } from '../../../src/users/still.ts';

@@ -1,6 +1,6 @@
 // Account linking at login: who is offered it, which login it requires, and what becomes of the two accounts.
 import { expect } from 'chai';
-import { membershipId } from '../../../src/records/organizations.ts';
+import { membershipId } from '../../../src/records/users/organizations.ts';
 import { factors } from '../../factors/tenant.ts';
 import { type Agent, type Answer, createAgent, readForm } from '../../support/agent.ts';
 import { uidOf } from '../../support/browser-logins.ts';

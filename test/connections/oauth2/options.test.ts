@@ -1,7 +1,7 @@
 // The options of custom social connections are validated when they are written, not at the first login.
 import { expect } from 'chai';
-import { connectionSchema } from '../../../src/records/connections.ts';
-import { oauth2OptionsSchema } from '../../../src/records/upstream.ts';
+import { connectionSchema } from '../../../src/records/connections/connections.ts';
+import { oauth2OptionsSchema } from '../../../src/records/connections/upstream.ts';
 
 const options = {
   authorizationURL: 'https://idp.example.test/authorize',

@@ -1,9 +1,9 @@
 // Responses of providers' token endpoints, valid and invalid. Every fault is sent to the application and recorded, without any
 // part of the request.
 import { expect } from 'chai';
-import { exchangeCode } from '../../../src/features/connections/oauth2/strategy.ts';
-import { createOutbound, LOOPBACK_RANGES, outboundRules } from '../../../src/http/outbound.ts';
-import { oauth2OptionsSchema } from '../../../src/records/upstream.ts';
+import { exchangeCode } from '../../../src/features/connections/oauth2/oauth2-strategy.ts';
+import { createOutbound, LOOPBACK_RANGES, outboundRules } from '../../../src/http/outbound/outbound.ts';
+import { oauth2OptionsSchema } from '../../../src/records/connections/upstream.ts';
 import { tenant } from '../../support/flows.ts';
 import {
   json,

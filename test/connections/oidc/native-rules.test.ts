@@ -1,6 +1,6 @@
 // Native social logins follow the same rules as other logins: organizations, and the second factor.
 import { expect } from 'chai';
-import { membershipId } from '../../../src/records/organizations.ts';
+import { membershipId } from '../../../src/records/users/organizations.ts';
 import { codeOf, MFA_GRANTS } from '../../factors/tenant.ts';
 import { createAgent } from '../../support/agent.ts';
 import { payload, tenant } from '../../support/flows.ts';

@@ -1,6 +1,6 @@
 // Codes for database connections in a login for an organization: only members may log in.
 import { expect } from 'chai';
-import { membershipId } from '../../../src/records/organizations.ts';
+import { membershipId } from '../../../src/records/users/organizations.ts';
 import { createAgent } from '../../support/agent.ts';
 import { payload, USER } from '../../support/flows.ts';
 import { nextMessageTo } from '../../support/inbox.ts';

@@ -1,11 +1,11 @@
 // Responses of well-known providers that are faults, or that do not identify a user.
 import { expect } from 'chai';
-import { refreshOptions, socialConnection } from '../../../src/features/connections/social/options.ts';
+import { refreshOptions, socialConnection } from '../../../src/features/connections/social/preset-options.ts';
 import { presets } from '../../../src/features/connections/social/presets.ts';
-import { socialIdentity } from '../../../src/features/connections/social/strategy.ts';
+import { socialIdentity } from '../../../src/features/connections/social/social-strategy.ts';
 import type { AuthError } from '../../../src/http/errors.ts';
-import { createOutbound, outboundRules } from '../../../src/http/outbound.ts';
-import { connectionSchema } from '../../../src/records/connections.ts';
+import { createOutbound, outboundRules } from '../../../src/http/outbound/outbound.ts';
+import { connectionSchema } from '../../../src/records/connections/connections.ts';
 import { createAgent } from '../../support/agent.ts';
 import { authorize, responseOf, tenant, webRequest } from '../../support/flows.ts';
 import { startServer, type TestServer } from '../../support/server.ts';

@@ -1,5 +1,5 @@
 // Responses about a user as in each provider's reference, and the user that they become here.
-import type { SocialStrategyName } from '../../../src/records/social.ts';
+import type { SocialStrategyName } from '../../../src/records/connections/social.ts';
 
 export interface Known {
   /** Path, relative to the profile endpoint, to response. */

@@ -3,7 +3,7 @@ import { createHmac } from 'node:crypto';
 import { expect } from 'chai';
 import { UnsecuredJWT } from 'jose';
 import { presets } from '../../../src/features/connections/social/presets.ts';
-import { SOCIAL_STRATEGIES, type SocialStrategyName } from '../../../src/records/social.ts';
+import { SOCIAL_STRATEGIES, type SocialStrategyName } from '../../../src/records/connections/social.ts';
 import { createAgent } from '../../support/agent.ts';
 import { tenant } from '../../support/flows.ts';
 import { startServer, type TestServer } from '../../support/server.ts';

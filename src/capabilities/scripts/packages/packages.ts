@@ -1,8 +1,8 @@
 // The npm packages that actions may require: only those that an operator has put into a folder. Nothing is ever
 // downloaded.
 import { keepLatest } from '../../../runtime/latest.ts';
-import type { ModuleFiles } from '../messages.ts';
 import type { Scripts } from '../scripts.ts';
+import type { ModuleFiles } from '../scripts-messages.ts';
 import { BUILT_IN_MODULES } from '../stand-ins.ts';
 import { PackageFault } from './folder.ts';
 

@@ -1,7 +1,7 @@
 // SIGNING=http: signs with a service that holds the keys (docs/keys.md "A service"), through the client with the rules
 // for outbound requests.
 import { z } from 'zod';
-import { isCallable, type Outbound } from '../../../http/outbound.ts';
+import { isCallable, type Outbound } from '../../../http/outbound/outbound.ts';
 import { withoutEnd } from '../../../runtime/without-end.ts';
 import { type KeyPlace, keySetOf, signingPlace } from '../place.ts';
 

@@ -2,16 +2,17 @@
 
 import type { Context } from 'koa';
 import { type FormattedTime, timesOf } from '../../../capabilities/pages/times.ts';
-import { formFields } from '../../../http/body.ts';
+import { declarePage } from '../../../capabilities/pages/views.ts';
 import { AuthError } from '../../../http/errors.ts';
-import { PAGE, type RouteDeclarations } from '../../../http/router.ts';
+import { formFields } from '../../../http/server/body.ts';
+import { PAGE, type RouteDeclarations } from '../../../http/server/router.ts';
 import type { Connection } from '../../../records/collections.ts';
 import { passkeyOptions } from '../../../records/database-options.ts';
-import { SECOND_FACTORS } from '../../../records/second-factors.ts';
-import type { FactorPagesDependencies } from '../../factors/factor.ts';
+import { SECOND_FACTORS } from '../../../records/users/second-factors.ts';
+import type { FactorDependencies, FactorPagesDependencies } from '../../factors/factor.ts';
 import { enrollable } from '../../factors/policy.ts';
+import { accountEvents } from '../account-declaration.ts';
 import type { Actor } from '../actor.ts';
-import { accountEvents } from '../declaration.ts';
 import {
   beginMethod,
   confirmMethod,
@@ -22,16 +23,8 @@ import {
   renameMethod,
 } from '../methods.ts';
 import type { MethodView } from '../views.ts';
-import { type ApplicationsDependencies, applicationsRoutes } from './applications-page.ts';
-import { ACCOUNT } from './callbacks.ts';
-import { confirmRoutes } from './confirm-page.ts';
-import { type DataDependencies, dataRoutes } from './data-page.ts';
-import { editableOf } from './editable.ts';
-import { type EmailPageDependencies, emailRoutes } from './email-page.ts';
-import { ADD_FACTOR, addFactorRoutes } from './enrollment-pages.ts';
-import { type LinkPageDependencies, linkRoutes, showSecond } from './link-page.ts';
-import { CONFIRM, finishLogin } from './login.ts';
-import { type NoticeDependencies, recordChange } from './notices.ts';
+import { ACCOUNT } from './account-callbacks.ts';
+import { CONFIRM, finishLogin, SECTIONS } from './account-login.ts';
 import {
   type AccountPageDependencies,
   back,
@@ -40,11 +33,134 @@ import {
   pageRoute,
   renderAccount,
   requirePage,
-} from './page.ts';
-import { phoneRoutes } from './phone-page.ts';
-import { profileRoutes } from './profile.ts';
-import { type PageActor, startAccountSession } from './session.ts';
+} from './account-page.ts';
+import { type ProfileDependencies, profileRoutes, showProfile } from './account-profile.ts';
+import { type PageActor, recordAuthentication, startAccountSession } from './account-session.ts';
+import { type ApplicationsDependencies, applicationsRoutes } from './applications-page.ts';
+import { sendCode, useCode } from './code.ts';
+import { type DataDependencies, dataRoutes } from './data-page.ts';
+import { editableOf } from './editable.ts';
+import { type EmailPageDependencies, emailRoutes } from './email-page.ts';
+import { ADD_FACTOR, addFactorRoutes } from './enrollment-pages.ts';
+import { type LinkPageDependencies, linkRoutes, showSecond } from './link-page.ts';
+import { type NoticeDependencies, notifyUser, recordChange } from './notices.ts';
+import { editsPhone, provePhone, sendPhoneCode } from './phone-change.ts';
 import { type SessionsPageDependencies, sessionsRoutes } from './sessions-page.ts';
+
+// /account/confirm: confirms by an e-mailed code that the user is present, after a login by a provider that does
+// not say whether it asked its user for a proof. Otherwise anybody at an open browser could log in by the
+// provider's session.
+
+type Deps = LinkPageDependencies;
+
+const PURPOSE = 'account_confirm';
+
+const confirmRoutes: RouteDeclarations<Deps> = {
+  [`GET ${CONFIRM}`]: pageRoute<Deps>('', (deps, ctx, actor) => showConfirm(deps, ctx, actor)),
+  [`POST ${CONFIRM}/send`]: formRoute<Deps>('', { act: 'account_page' }, async (deps, ctx, actor) => {
+    const to = addressOf(actor);
+    if (!actor.isUnproved || to === undefined) return showConfirm(deps, ctx, actor);
+    await sendCode(deps, actor, { purpose: PURPOSE, channel: 'email', kind: 'mfa_oob_code', to });
+    await showConfirm(deps, ctx, actor, { isSent: true });
+  }),
+  [`POST ${CONFIRM}`]: formRoute<Deps>('', { act: 'account_page' }, confirm),
+};
+
+/** Returns the address that a code is sent to: the user's, if it is verified. */
+const addressOf = ({ user }: PageActor) => (user.email_verified ? user.email : undefined);
+
+/** Returns the section that the user wanted to open, from the query or the form. */
+function sectionOf(ctx: Context) {
+  const { to } = ctx.method === 'GET' ? { to: String(ctx.query.to ?? '') } : formFields(ctx, 'to');
+  return SECTIONS.find((one) => one === to) ?? '';
+}
+
+interface OwnConfirmModel {
+  action: string;
+  root: string;
+  csrf: string;
+  account: string;
+  /** The section that is asked for. */
+  to: string;
+  /** Where the user logged in. */
+  provider: string;
+  email: string | undefined;
+  /** Whether the code was sent. */
+  isSent: boolean;
+  alert?: string;
+}
+
+export const OWN_CONFIRM_PAGE = declarePage<OwnConfirmModel>('own/confirm');
+
+async function showConfirm(
+  deps: Deps,
+  ctx: Context,
+  actor: PageActor,
+  { isSent = false, alert }: { isSent?: boolean; alert?: string } = {},
+): Promise<void> {
+  if (!actor.isUnproved) return back(ctx, sectionOf(ctx));
+  const email = addressOf(actor);
+  const connection = await deps.config.connection(actor.connection);
+  const model = {
+    action: isSent ? CONFIRM : `${CONFIRM}/send`,
+    root: ACCOUNT,
+    csrf: deps.csrf.token(ctx),
+    account: actor.formToken,
+    to: sectionOf(ctx),
+    provider: connection?.display_name ?? actor.connection,
+    email,
+    isSent,
+    ...(alert !== undefined && { alert }),
+  };
+  const status = alert !== undefined ? 400 : email === undefined ? 403 : 200;
+  await deps.views.page(ctx, OWN_CONFIRM_PAGE, model, { status });
+}
+
+async function confirm(deps: Deps, ctx: Context, actor: PageActor): Promise<void> {
+  if (!actor.isUnproved) return back(ctx, sectionOf(ctx));
+  const { code } = formFields(ctx, 'code');
+  const sentTo = await useCode(deps, actor, PURPOSE, code);
+  // The address may have been changed since.
+  const session =
+    sentTo !== undefined && sentTo === addressOf(actor) ? await recordAuthentication(deps, ctx) : undefined;
+  if (session === undefined)
+    return showConfirm(deps, ctx, actor, { isSent: true, alert: 'own.confirm.wrong' });
+  if (session.link !== undefined) return showSecond(deps, ctx, session.link, session);
+  back(ctx, sectionOf(ctx));
+}
+
+// Forms of a phone number: the request, and the code.
+
+interface PhonePageDependencies extends ProfileDependencies, FactorDependencies {}
+
+// docs/decisions/console-account.md#a-phone-number-on-the-account-page-is-no-second-factor
+/** The routes of a phone number. Both require a fresh login, so that nobody at an open browser can add a number. */
+const phoneRoutes: RouteDeclarations<PhonePageDependencies> = {
+  [`POST ${ACCOUNT}/profile/phone`]: formRoute('', { act: 'phone' }, requestPhone),
+  [`POST ${ACCOUNT}/profile/phone/code`]: formRoute('', { act: 'phone' }, prove),
+};
+
+async function requestPhone(deps: PhonePageDependencies, ctx: Context, actor: PageActor): Promise<void> {
+  if (!(await editsPhone(deps, actor.user.id))) return back(ctx, '');
+  const { phone } = formFields(ctx, 'phone');
+  const phoneAsked = await sendPhoneCode(deps, actor, phone);
+  if (phoneAsked !== undefined) return showProfile(deps, ctx, actor, { phoneAsked });
+  const faults = { phone: 'own.phone.none' };
+  await showProfile(deps, ctx, actor, { values: { phone }, faults, alert: 'own.profile.failed' });
+}
+
+async function prove(deps: PhonePageDependencies, ctx: Context, actor: PageActor): Promise<void> {
+  if (!(await editsPhone(deps, actor.user.id))) return back(ctx, '');
+  const { code, phone } = formFields(ctx, 'code', 'phone');
+  const outcome = await provePhone(deps, actor, code);
+  if (outcome !== 'set') {
+    const faults = { code: outcome === 'taken' ? 'own.phone.taken' : 'own.phone.wrong' };
+    return showProfile(deps, ctx, actor, { phoneAsked: phone, faults, alert: 'own.profile.failed' });
+  }
+  recordChange(deps, ctx, actor, { type: accountEvents.account_changed, description: 'phone number' });
+  await notifyUser(deps, ctx, actor.user, 'phone');
+  back(ctx, '', 'saved');
+}
 
 // /account/security: the user's authentication methods.
 

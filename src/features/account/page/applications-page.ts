@@ -3,19 +3,17 @@ import type { Context } from 'koa';
 import { mailOwners } from '../../../capabilities/delivery/link-notice.ts';
 import { type FormattedTime, timesOf } from '../../../capabilities/pages/times.ts';
 import type { RefreshTokenDirectory } from '../../../engine/session/refresh-directory.ts';
-import { formFields } from '../../../http/body.ts';
 import { AuthError } from '../../../http/errors.ts';
 import { languagesOf } from '../../../http/languages.ts';
-import type { RouteDeclarations } from '../../../http/router.ts';
-import { consentId } from '../../../records/engine.ts';
+import { formFields } from '../../../http/server/body.ts';
+import type { RouteDeclarations } from '../../../http/server/router.ts';
+import { consentId } from '../../../records/state/engine.ts';
 import type { Store } from '../../../store/contract.ts';
 import { primaryIdentity } from '../../../users/changes.ts';
-import { connectedAccountsOf } from '../../../users/connected-accounts.ts';
-import { type ConnectedDependencies, removeConnected } from '../connected-accounts.ts';
-import { accountEvents } from '../declaration.ts';
-import { ACCOUNT } from './callbacks.ts';
-import { allowsLinking } from './linking.ts';
-import { type NoticeDependencies, recordChange } from './notices.ts';
+import { connectedAccountsOf } from '../../../users/users-connected-accounts.ts';
+import { type ConnectedDependencies, removeConnected } from '../account-connected-accounts.ts';
+import { accountEvents } from '../account-declaration.ts';
+import { ACCOUNT } from './account-callbacks.ts';
 import {
   type AccountPageDependencies,
   back,
@@ -23,7 +21,9 @@ import {
   formRoute,
   pageRoute,
   renderAccount,
-} from './page.ts';
+} from './account-page.ts';
+import { allowsLinking } from './linking.ts';
+import { type NoticeDependencies, recordChange } from './notices.ts';
 
 export interface ApplicationsDependencies
   extends AccountPageDependencies,

@@ -1,11 +1,11 @@
 // A code that is sent to the user and typed at the page. It is valid only in the session that asked for it, for
 // three tries.
-import type { MessageKind } from '../../../capabilities/delivery/messages.ts';
+import type { MessageKind } from '../../../capabilities/delivery/delivery-messages.ts';
 import { AuthError } from '../../../http/errors.ts';
-import { DeliveryError } from '../../../records/message-transport.ts';
+import { DeliveryError } from '../../../records/base/message-transport.ts';
 import type { FactorDependencies } from '../../factors/factor.ts';
+import { accountLimits } from '../account-declaration.ts';
 import type { Actor } from '../actor.ts';
-import { accountLimits } from '../declaration.ts';
 
 /** Lifetime of a code in seconds. */
 const CODE_SECONDS = 300;

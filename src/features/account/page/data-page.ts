@@ -4,23 +4,22 @@ import type { Context } from 'koa';
 import { DONE_PAGE } from '../../../capabilities/pages/views.ts';
 import type { RefreshTokenDirectory } from '../../../engine/session/refresh-directory.ts';
 import type { SessionDirectory } from '../../../engine/session/session-directory.ts';
-import { formFields } from '../../../http/body.ts';
-import type { RouteDeclarations } from '../../../http/router.ts';
-import type { AuthenticatorRecord } from '../../../records/authenticators.ts';
-import { lookupEmail } from '../../../records/email.ts';
-import type { LogEventRecord } from '../../../records/log-events.ts';
-import type { Frozen } from '../../../records/record.ts';
-import { IDENTITY_MEMBERS, SERVER_MEMBERS } from '../../../records/users.ts';
+import { formFields } from '../../../http/server/body.ts';
+import type { RouteDeclarations } from '../../../http/server/router.ts';
+import { lookupEmail } from '../../../records/base/email.ts';
+import type { LogEventRecord } from '../../../records/base/log-events.ts';
+import type { Frozen } from '../../../records/base/record.ts';
+import type { AuthenticatorRecord } from '../../../records/users/authenticators.ts';
+import { IDENTITY_MEMBERS, SERVER_MEMBERS } from '../../../records/users/users.ts';
 import { isSameSecret } from '../../../runtime/secrets.ts';
 import type { Store } from '../../../store/contract.ts';
 import type { Identity } from '../../../users/changes.ts';
-import { connectedAccountsOf, connectedAccountView } from '../../../users/connected-accounts.ts';
 import type { User } from '../../../users/user.ts';
 import type { Users } from '../../../users/users.ts';
-import { databaseEvents } from '../../connections/database/declaration.ts';
-import { accountEvents } from '../declaration.ts';
-import { ACCOUNT } from './callbacks.ts';
-import { type NoticeDependencies, notifyUser, recordChange } from './notices.ts';
+import { connectedAccountsOf, connectedAccountView } from '../../../users/users-connected-accounts.ts';
+import { databaseEvents } from '../../connections/database/base/database-declaration.ts';
+import { accountEvents } from '../account-declaration.ts';
+import { ACCOUNT } from './account-callbacks.ts';
 import {
   type AccountPageDependencies,
   allowsDeletion,
@@ -29,8 +28,9 @@ import {
   formRoute,
   pageRoute,
   renderAccount,
-} from './page.ts';
-import { endAccountSession, type PageActor } from './session.ts';
+} from './account-page.ts';
+import { endAccountSession, type PageActor } from './account-session.ts';
+import { type NoticeDependencies, notifyUser, recordChange } from './notices.ts';
 
 export interface DataDependencies extends AccountPageDependencies, NoticeDependencies, CopyDependencies {
   /** Deletes a user and everything that belongs to them. */

@@ -1,9 +1,10 @@
 // What a user may change at the account page. What another provider says of them is changed there.
-import { CONSOLE_DIRECTORY } from '../../../records/administrators.ts';
+
 import type { Connection } from '../../../records/collections.ts';
-import { strategyRecord } from '../../../records/connections.ts';
+import { strategyRecord } from '../../../records/connections/connections.ts';
+import { ADDRESS_KINDS } from '../../../records/connections/identities.ts';
 import { changesPasswords, customDatabase } from '../../../records/database-options.ts';
-import { ADDRESS_KINDS } from '../../../records/identities.ts';
+import { CONSOLE_DIRECTORY } from '../../../records/users/administrators.ts';
 import type { Config } from '../../../tenant/config.ts';
 import { type Identity, primaryIdentity } from '../../../users/changes.ts';
 import type { Users } from '../../../users/users.ts';

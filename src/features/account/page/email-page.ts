@@ -1,28 +1,28 @@
 // Forms of an e-mail change: the request at the profile page, and the pages of the mailed links.
 
 import type { Context } from 'koa';
-import type { Messages } from '../../../capabilities/delivery/messages.ts';
+import type { Messages } from '../../../capabilities/delivery/delivery-messages.ts';
 import { DONE_PAGE, declarePage } from '../../../capabilities/pages/views.ts';
 import type { Challenges, VerifiedChallenge } from '../../../capabilities/protection/challenges.ts';
 import { admissionOf, isCredentialCurrent } from '../../../engine/admission/admission.ts';
 import type { Sessions } from '../../../engine/session/sessions.ts';
-import { formFields } from '../../../http/body.ts';
 import { AuthError, linkExpired } from '../../../http/errors.ts';
 import { type Languages, languagesOf } from '../../../http/languages.ts';
-import { PAGE, type RouteDeclarations } from '../../../http/router.ts';
-import { normalizeEmail } from '../../../records/email.ts';
+import { formFields } from '../../../http/server/body.ts';
+import { PAGE, type RouteDeclarations } from '../../../http/server/router.ts';
+import { normalizeEmail } from '../../../records/base/email.ts';
 import { UniqueKeyError } from '../../../store/contract.ts';
 import type { Config } from '../../../tenant/config.ts';
 import { isStill } from '../../../users/still.ts';
 import type { User } from '../../../users/user.ts';
 import type { Users } from '../../../users/users.ts';
-import { accountEvents, accountLimits } from '../declaration.ts';
-import { ACCOUNT } from './callbacks.ts';
+import { accountEvents, accountLimits } from '../account-declaration.ts';
+import { ACCOUNT } from './account-callbacks.ts';
+import { back, formRoute, requirePage } from './account-page.ts';
+import { type ProfileDependencies, showProfile } from './account-profile.ts';
+import type { PageActor } from './account-session.ts';
 import { editableOf } from './editable.ts';
 import { notifyUser } from './notices.ts';
-import { back, formRoute, requirePage } from './page.ts';
-import { type ProfileDependencies, showProfile } from './profile.ts';
-import type { PageActor } from './session.ts';
 
 // A change of the e-mail address: allowed by a link sent to the old address, if that is verified, and proved by a
 // link sent to the new one. Nothing changes before both were used.

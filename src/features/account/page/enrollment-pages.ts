@@ -2,17 +2,17 @@
 import type { Context } from 'koa';
 import { shownClient } from '../../../capabilities/pages/views.ts';
 import { AuthError } from '../../../http/errors.ts';
-import type { RouteDeclarations } from '../../../http/router.ts';
-import { isAdministratorId } from '../../../records/administrators.ts';
+import type { RouteDeclarations } from '../../../http/server/router.ts';
+import { isAdministratorId } from '../../../records/users/administrators.ts';
 import { isSameSecret } from '../../../runtime/secrets.ts';
 import type { Authenticator } from '../../factors/authenticators.ts';
 import type { FactorPage, FactorPagesDependencies } from '../../factors/factor.ts';
 import { enrollmentPages } from '../../factors/page-routes.ts';
 import { claimantOf } from '../actor.ts';
-import { ACCOUNT } from './callbacks.ts';
-import { goToLogin, reauthenticate } from './login.ts';
-import { type AccountPageDependencies, back, refuseScripts, requirePage } from './page.ts';
-import { type PageActor, pageActorOf, recordFactor, savePages } from './session.ts';
+import { ACCOUNT } from './account-callbacks.ts';
+import { goToLogin, reauthenticate } from './account-login.ts';
+import { type AccountPageDependencies, back, refuseScripts, requirePage } from './account-page.ts';
+import { type PageActor, pageActorOf, recordFactor, savePages } from './account-session.ts';
 
 interface EnrollmentPagesDependencies extends AccountPageDependencies, FactorPagesDependencies {}
 

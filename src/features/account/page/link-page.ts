@@ -3,11 +3,14 @@
 import type { Context } from 'koa';
 import { reportLink } from '../../../capabilities/delivery/link-notice.ts';
 import { DONE_PAGE, declarePage } from '../../../capabilities/pages/views.ts';
-import { formFields } from '../../../http/body.ts';
 import { languagesOf } from '../../../http/languages.ts';
-import { PAGE, type RouteDeclarations } from '../../../http/router.ts';
+import { formFields } from '../../../http/server/body.ts';
+import { PAGE, type RouteDeclarations } from '../../../http/server/router.ts';
 import type { User } from '../../../users/user.ts';
-import { ACCOUNT } from './callbacks.ts';
+import { ACCOUNT } from './account-callbacks.ts';
+import { goToLogin } from './account-login.ts';
+import { type AccountPageDependencies, back, formRoute, requirePage } from './account-page.ts';
+import { type AccountSession, endAccountSession } from './account-session.ts';
 import {
   type AccountPair,
   allowsLinking,
@@ -17,10 +20,7 @@ import {
   startLinking,
   storeSecondLogin,
 } from './linking.ts';
-import { goToLogin } from './login.ts';
 import type { NoticeDependencies } from './notices.ts';
-import { type AccountPageDependencies, back, formRoute, requirePage } from './page.ts';
-import { type AccountSession, endAccountSession } from './session.ts';
 
 export interface LinkPageDependencies
   extends AccountPageDependencies,

@@ -4,14 +4,14 @@
 // docs/decisions/users-linking.md#on-the-account-page-two-accounts-are-linked-by-two-fresh-logins
 import type { Context } from 'koa';
 import { admissionOf } from '../../../engine/admission/admission.ts';
-import { isAdministratorId } from '../../../records/administrators.ts';
+import { isAdministratorId } from '../../../records/users/administrators.ts';
 import { mayBelongToAnother } from '../../../users/linking.ts';
 import { FRESH_SECONDS } from '../../../users/login.ts';
 import type { User } from '../../../users/user.ts';
 import { losesFactor } from '../../factors/policy.ts';
 import { type Actor, requireLoginFor } from '../actor.ts';
-import type { AccountLoginDependencies } from './login.ts';
-import { type AccountSession, accountSessionOf, actorOfLogin, passes } from './session.ts';
+import type { AccountLoginDependencies } from './account-login.ts';
+import { type AccountSession, accountSessionOf, actorOfLogin, passes } from './account-session.ts';
 
 export interface LinkingDependencies extends AccountLoginDependencies {
   endLinked(userId: string): Promise<void>;

@@ -1,12 +1,12 @@
 // Reports a change of an account: by mail to its user, and in the log.
 
 import type { Context } from 'koa';
-import type { AccountChange } from '../../../capabilities/delivery/messages.ts';
+import type { AccountChange } from '../../../capabilities/delivery/delivery-messages.ts';
 import { languagesOf } from '../../../http/languages.ts';
-import type { EventType } from '../../../records/log-events.ts';
+import type { EventType } from '../../../records/base/log-events.ts';
 import type { User } from '../../../users/user.ts';
 import type { FactorDependencies } from '../../factors/factor.ts';
-import type { PageActor } from './session.ts';
+import type { PageActor } from './account-session.ts';
 
 export type NoticeDependencies = Pick<FactorDependencies, 'events' | 'messages'>;
 

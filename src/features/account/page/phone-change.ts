@@ -1,7 +1,7 @@
 // A change of the phone number, proved by a code that is sent to it. It is not a second factor, but users log in
 // with it if their connection allows that.
 
-import { DATABASE } from '../../../records/connections.ts';
+import { DATABASE } from '../../../records/connections/connections.ts';
 import { codeKinds } from '../../../records/database-options.ts';
 import { UniqueKeyError } from '../../../store/contract.ts';
 import { isStill } from '../../../users/still.ts';

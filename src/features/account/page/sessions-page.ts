@@ -2,12 +2,11 @@
 
 import { type FormatTime, type FormattedTime, timesOf } from '../../../capabilities/pages/times.ts';
 import type { SessionDirectory, SessionView } from '../../../engine/session/session-directory.ts';
-import { formFields } from '../../../http/body.ts';
-import type { RouteDeclarations } from '../../../http/router.ts';
-import { LOGOUT_SIGNED_OUT_PAGE } from '../../logout/feature.ts';
-import { accountEvents } from '../declaration.ts';
-import { ACCOUNT } from './callbacks.ts';
-import { type NoticeDependencies, recordChange } from './notices.ts';
+import { formFields } from '../../../http/server/body.ts';
+import type { RouteDeclarations } from '../../../http/server/router.ts';
+import { LOGOUT_SIGNED_OUT_PAGE } from '../../logout/logout-feature.ts';
+import { accountEvents } from '../account-declaration.ts';
+import { ACCOUNT } from './account-callbacks.ts';
 import {
   type AccountPageDependencies,
   back,
@@ -15,8 +14,9 @@ import {
   formRoute,
   pageRoute,
   renderAccount,
-} from './page.ts';
-import { endAccountSession, revokeLinksOf } from './session.ts';
+} from './account-page.ts';
+import { endAccountSession, revokeLinksOf } from './account-session.ts';
+import { type NoticeDependencies, recordChange } from './notices.ts';
 
 export interface SessionsPageDependencies extends AccountPageDependencies, NoticeDependencies {
   sessionDirectory: SessionDirectory;

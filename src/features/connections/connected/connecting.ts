@@ -9,7 +9,7 @@ import { AuthError } from '../../../http/errors.ts';
 import type { Random } from '../../../runtime/secrets.ts';
 import { isSameSecret, sha256 } from '../../../runtime/secrets.ts';
 import { isSealed, openValue, sealValue } from '../../../store/sealing/records.ts';
-import type { ConnectedIdentity } from '../../../users/connected-accounts.ts';
+import type { ConnectedIdentity } from '../../../users/users-connected-accounts.ts';
 import { providerKey, type SealingDependencies } from '../redirect.ts';
 
 export interface AccountConnection {

@@ -1,6 +1,6 @@
 // The purposes of a connection: logins, connected accounts (for the provider's tokens), or both.
 import type { Connection } from '../../../records/collections.ts';
-import { connectionPurposes } from '../../../records/connections.ts';
+import { connectionPurposes } from '../../../records/connections/connections.ts';
 import type { Config } from '../../../tenant/config.ts';
 import { strategyOf } from '../strategies.ts';
 import type { Upstream } from '../upstream/begin.ts';

@@ -1,26 +1,26 @@
 // Unlocks an account that was locked after failed logins: the mailed link and its page.
 import type { Context } from 'koa';
-import { deliveryEvents } from '../../../capabilities/delivery/declaration.ts';
 import type { Deliveries } from '../../../capabilities/delivery/deliveries.ts';
-import type { Messages } from '../../../capabilities/delivery/messages.ts';
+import { deliveryEvents } from '../../../capabilities/delivery/delivery-declaration.ts';
+import type { Messages } from '../../../capabilities/delivery/delivery-messages.ts';
 import { DONE_PAGE, declarePage, type Views } from '../../../capabilities/pages/views.ts';
 import type { Attempt, AttemptsDependencies, Lock } from '../../../capabilities/protection/attempt.ts';
 import type { Attempts } from '../../../capabilities/protection/attempts.ts';
 import type { Challenges } from '../../../capabilities/protection/challenges.ts';
 import type { RateLimits } from '../../../capabilities/protection/rate-limit.ts';
 import { addressKey } from '../../../capabilities/protection/rate-limit.ts';
-import { formFields } from '../../../http/body.ts';
-import { nameBrowser } from '../../../http/browser-cookie.ts';
-import type { Csrf } from '../../../http/csrf.ts';
 import { linkExpired } from '../../../http/errors.ts';
 import type { Limit } from '../../../http/limits.ts';
-import { PAGE, type RouteDeclarations } from '../../../http/router.ts';
+import { formFields } from '../../../http/server/body.ts';
+import { nameBrowser } from '../../../http/server/browser-cookie.ts';
+import type { Csrf } from '../../../http/server/csrf.ts';
+import { PAGE, type RouteDeclarations } from '../../../http/server/router.ts';
 import type { Random } from '../../../runtime/secrets.ts';
 import type { Store, Write } from '../../../store/contract.ts';
 import type { Config } from '../../../tenant/config.ts';
 import type { Events } from '../../../tenant/events.ts';
 import type { Users } from '../../../users/users.ts';
-import { databaseEvents, databaseLimits } from './declaration.ts';
+import { databaseEvents, databaseLimits } from './base/database-declaration.ts';
 
 const PURPOSE = 'unblock';
 const PATH = '/u/unblock';

@@ -9,10 +9,10 @@ import {
   type WaitingRequest,
   waitingPath,
 } from '../../../engine/authorize/waiting-requests.ts';
-import { bodyTexts } from '../../../http/body.ts';
-import { nameBrowser } from '../../../http/browser-cookie.ts';
 import { AuthError } from '../../../http/errors.ts';
-import { PAGE, type RouteDeclarations } from '../../../http/router.ts';
+import { bodyTexts } from '../../../http/server/body.ts';
+import { nameBrowser } from '../../../http/server/browser-cookie.ts';
+import { PAGE, type RouteDeclarations } from '../../../http/server/router.ts';
 import type { Random } from '../../../runtime/secrets.ts';
 import { waitsForLogin } from '../../flow/finish.ts';
 import type { HostedDependencies } from '../../flow/request-page.ts';

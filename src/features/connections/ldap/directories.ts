@@ -5,13 +5,17 @@ import net, { isIP, type Socket } from 'node:net';
 import tls from 'node:tls';
 import { Client, type Entry, ResultCodeError, type SearchOptions, SizeLimitExceededError } from 'ldapts';
 import { AuthError, serverBusy } from '../../../http/errors.ts';
-import type { Outbound } from '../../../http/outbound.ts';
-import { OutboundError } from '../../../http/outbound-error.ts';
+import type { Outbound } from '../../../http/outbound/outbound.ts';
+import { OutboundError } from '../../../http/outbound/outbound-error.ts';
 import type { Connection } from '../../../records/collections.ts';
-import { certificatesOf, type LdapOptions, ldapOptions } from '../../../records/ldap.ts';
+import {
+  certificatesOf,
+  type LdapOptions,
+  ldapOptions,
+  PLACEHOLDER,
+} from '../../../records/connections/ldap.ts';
 import type { Clock } from '../../../runtime/clock.ts';
 import { createFairWork, type FairWork } from '../../../runtime/fair-queue.ts';
-import { filterFor } from './filter.ts';
 import {
   attributesOf,
   BINARY,
@@ -21,7 +25,21 @@ import {
   firstValue,
   IDENTIFYING,
   profileOf,
-} from './profile.ts';
+} from './ldap-profile.ts';
+
+// Search filters that contain a user's text.
+
+/**
+ * @param template a filter with {@link PLACEHOLDER} where the value goes.
+ * @param value untrusted text; it is escaped, so that it is compared and never parsed as filter syntax (RFC 4515 §3).
+ */
+function filterFor(template: string, value: string): string {
+  const escaped = value.replace(
+    /[\\*()\0]/g,
+    (char) => `\\${char.charCodeAt(0).toString(16).padStart(2, '0')}`,
+  );
+  return template.replaceAll(PLACEHOLDER, () => escaped);
+}
 
 /** A user of a directory whose password was verified. */
 interface DirectoryUser extends Pick<DirectoryEntry, 'id' | 'stable'> {

@@ -1,8 +1,8 @@
 // The warning about a directory that gives its entries no id of their own.
 import type { Connection } from '../../../records/collections.ts';
-import { ldapOptions } from '../../../records/ldap.ts';
+import { ldapOptions } from '../../../records/connections/ldap.ts';
 import type { Directories } from './directories.ts';
-import { directoryStrategies } from './strategy.ts';
+import { directoryStrategies } from './ldap-strategy.ts';
 
 export function isDirectory({ strategy }: Pick<Connection, 'strategy'>): boolean {
   return directoryStrategies.some(({ name }) => name === strategy);

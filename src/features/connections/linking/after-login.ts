@@ -1,8 +1,8 @@
 // Account linking at the end of a login. A completed login has one of three results: it ends as usual; the user is offered to
 // link the account to an existing one; or it is the login to that existing account, and the two accounts become one.
 import type { Context } from 'koa';
+import type { Messages } from '../../../capabilities/delivery/delivery-messages.ts';
 import { reportLink } from '../../../capabilities/delivery/link-notice.ts';
-import type { Messages } from '../../../capabilities/delivery/messages.ts';
 import { admissionOf } from '../../../engine/admission/admission.ts';
 import type { Answer, PendingLink, WaitingRequest } from '../../../engine/authorize/waiting-requests.ts';
 import { languagesOf } from '../../../http/languages.ts';

@@ -2,7 +2,7 @@
 // the browser.
 import { createPrivateKey } from 'node:crypto';
 import { SignJWT } from 'jose';
-import type { AppleOptions } from '../../../records/openid.ts';
+import type { AppleOptions } from '../../../records/connections/openid.ts';
 import { epochSeconds } from '../../../runtime/clock.ts';
 import { isJsonObject, jsonOf } from '../../../runtime/json.ts';
 import { type UpstreamDependencies, upstreamFault } from '../redirect.ts';

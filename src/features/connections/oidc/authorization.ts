@@ -1,6 +1,6 @@
 // The authentication request to an OpenID provider (OpenID Connect Core 1.0 §3.1.2.1).
 
-import type { OpenIdOptions } from '../../../records/openid.ts';
+import type { OpenIdOptions } from '../../../records/connections/openid.ts';
 import { sha256 } from '../../../runtime/secrets.ts';
 import { asksForLogin, furtherParameters, type UpstreamRequest } from '../redirect.ts';
 import { endpointOf, type OpenIdConnection } from './connection.ts';

@@ -21,7 +21,7 @@ import {
   randomDPoPKeyPair,
   refreshTokenGrant,
 } from 'openid-client';
-import type { Outbound } from '../../../http/outbound.ts';
+import type { Outbound } from '../../../http/outbound/outbound.ts';
 import { MAX_DOCUMENT_BYTES, type Metadata } from './metadata.ts';
 
 /** The client authentication at a token endpoint (OpenID Connect Core 1.0 §9). */

@@ -1,8 +1,8 @@
 // A connection to an OpenID provider: its options, with the provider's metadata.
 import type { Connection } from '../../../records/collections.ts';
-import { strategyRecord } from '../../../records/connections.ts';
-import { ASYMMETRIC_ALGS, type OpenIdOptions } from '../../../records/openid.ts';
-import { isHttpsOrLoopback } from '../../../records/upstream.ts';
+import { strategyRecord } from '../../../records/connections/connections.ts';
+import { ASYMMETRIC_ALGS, type OpenIdOptions } from '../../../records/connections/openid.ts';
+import { isHttpsOrLoopback } from '../../../records/connections/upstream.ts';
 import { type UpstreamDependencies, upstreamFault } from '../redirect.ts';
 import type { ProofKey } from './client.ts';
 import { providerFault } from './faults.ts';

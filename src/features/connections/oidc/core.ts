@@ -1,11 +1,11 @@
 // The common implementation of all OpenID Connect strategies.
 
 import { unverifiedClaims } from '../../../capabilities/signing/verify-jwt.ts';
-import { STRATEGIES } from '../../../records/connections.ts';
-import type { UpstreamGrant } from '../../../records/identities.ts';
-import { type OpenIdOptions, STANDARD_PROFILE } from '../../../records/openid.ts';
+import { STRATEGIES } from '../../../records/connections/connections.ts';
+import type { UpstreamGrant } from '../../../records/connections/identities.ts';
+import { type OpenIdOptions, STANDARD_PROFILE } from '../../../records/connections/openid.ts';
 import { epochSeconds } from '../../../runtime/clock.ts';
-import { grantOf } from '../oauth2/strategy.ts';
+import { grantOf } from '../oauth2/oauth2-strategy.ts';
 import {
   type RedirectStrategy,
   refuseProviderError,

@@ -1,6 +1,6 @@
 // The back channel: exchanges codes and refresh tokens at the token endpoint, and reads the userinfo endpoint.
 import { importJWK, type JWK } from 'jose';
-import type { OpenIdOptions } from '../../../records/openid.ts';
+import type { OpenIdOptions } from '../../../records/connections/openid.ts';
 import type { Store } from '../../../store/contract.ts';
 import {
   type UpstreamDependencies,

@@ -1,7 +1,7 @@
 // Errors of requests to a provider, for the application and for the log. They never include what was sent or received.
 
 import { AuthError } from '../../../http/errors.ts';
-import { OutboundError, outboundFailureOf } from '../../../http/outbound-error.ts';
+import { OutboundError, outboundFailureOf } from '../../../http/outbound/outbound-error.ts';
 import { FAILURES, upstreamFault } from '../redirect.ts';
 
 /**

@@ -7,9 +7,9 @@ import {
   type OpenIdOptions,
   type WaadOptions,
   waadOptionsSchema,
-} from '../../../records/openid.ts';
+} from '../../../records/connections/openid.ts';
 import { jsonOf } from '../../../runtime/json.ts';
-import { endpointFault, requestEndpoint } from '../oauth2/strategy.ts';
+import { endpointFault, requestEndpoint } from '../oauth2/oauth2-strategy.ts';
 import { type UpstreamDependencies, upstreamFault } from '../redirect.ts';
 import type { Metadata } from './metadata.ts';
 import type { Preset } from './preset.ts';

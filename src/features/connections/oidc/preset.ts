@@ -1,7 +1,7 @@
 // What differs between the strategies of OpenID providers. Everything else is common (core.ts).
 import type { JWTPayload } from 'jose';
-import type { StrategyName } from '../../../records/connections.ts';
-import type { OpenIdOptions } from '../../../records/openid.ts';
+import type { StrategyName } from '../../../records/connections/connections.ts';
+import type { OpenIdOptions } from '../../../records/connections/openid.ts';
 import type { RedirectStrategy, StableIdentity, UpstreamDependencies } from '../redirect.ts';
 import type { SamlMetadata } from '../samlp/metadata-import.ts';
 import type { Claims } from './id-token.ts';

@@ -1,7 +1,7 @@
 // Reads the discovery documents (OpenID Connect Discovery 1.0) and key sets (RFC 7517) of OpenID providers when they are needed,
 // and caches them.
 import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose';
-import type { Outbound } from '../../../http/outbound.ts';
+import type { Outbound } from '../../../http/outbound/outbound.ts';
 import type { Clock } from '../../../runtime/clock.ts';
 import { keepLatest } from '../../../runtime/latest.ts';
 import { MAX_DOCUMENT_BYTES, type Metadata } from './metadata.ts';

@@ -5,7 +5,7 @@ import type { Context } from 'koa';
 import { requestOptions } from '../../../capabilities/webauthn/ceremonies.ts';
 import { customOrigin, serverRelyingParty } from '../../../capabilities/webauthn/relying-party.ts';
 import type { SecondFactor } from '../../../engine/admission/second-factor.ts';
-import { requestValue } from '../../../http/request-target.ts';
+import { requestValue } from '../../../http/server/request-target.ts';
 import type { Connection } from '../../../records/collections.ts';
 import { passkeyOptions } from '../../../records/database-options.ts';
 import type { Store } from '../../../store/contract.ts';
@@ -15,7 +15,7 @@ import type { Users } from '../../../users/users.ts';
 import type { AfterLogin } from '../../flow/finish.ts';
 import { type RequestPage, stepPath } from '../../flow/request-page.ts';
 import { MAX_PASSKEYS, PASSKEY_VERIFICATION } from './passkeys.ts';
-import { beginSession, type SessionDependencies } from './session.ts';
+import { beginSession, type SessionDependencies } from './passkeys-session.ts';
 
 export interface EnrollmentDependencies {
   config: Config;

@@ -7,9 +7,9 @@ import {
   verifyAssertion,
 } from '../../../capabilities/webauthn/ceremonies.ts';
 import type { RelyingParty } from '../../../capabilities/webauthn/relying-party.ts';
-import type { PasskeyRecord } from '../../../records/passkeys.ts';
-import type { Frozen } from '../../../records/record.ts';
-import type { WebAuthnCredential } from '../../../records/webauthn.ts';
+import type { Frozen } from '../../../records/base/record.ts';
+import type { WebAuthnCredential } from '../../../records/base/webauthn.ts';
+import type { PasskeyRecord } from '../../../records/users/passkeys.ts';
 import type { Clock } from '../../../runtime/clock.ts';
 import { sha256 } from '../../../runtime/secrets.ts';
 import { type Store, UniqueKeyError, updateWithResult, type Write } from '../../../store/contract.ts';

@@ -1,10 +1,10 @@
 // Passwordless connections and their options.
 import { AuthError } from '../../../http/errors.ts';
 import type { Connection } from '../../../records/collections.ts';
-import { passwordlessOptions } from '../../../records/passwordless.ts';
+import { passwordlessOptions } from '../../../records/connections/passwordless.ts';
 import type { Config } from '../../../tenant/config.ts';
 import { type ConnectionFault, resolveConnection } from '../resolve.ts';
-import { isPasswordless, type PasswordlessStrategy } from './strategy.ts';
+import { isPasswordless, type PasswordlessStrategy } from './passwordless-strategy.ts';
 
 export interface PasswordlessConnection {
   record: Connection;

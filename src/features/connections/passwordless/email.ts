@@ -1,7 +1,7 @@
 // The strategy `email`: a code or a link by e-mail.
 import { AuthError } from '../../../http/errors.ts';
-import { normalizeEmail } from '../../../records/email.ts';
-import { passwordlessStrategy } from './strategy.ts';
+import { normalizeEmail } from '../../../records/base/email.ts';
+import { passwordlessStrategy } from './passwordless-strategy.ts';
 
 export const email = passwordlessStrategy({
   name: 'email',

@@ -1,10 +1,10 @@
 // The parameters of a login link: those of its request to /passwordless/start, and those in its query.
 import { z } from 'zod';
-import type { Fields } from '../../../http/body.ts';
 import { AuthError } from '../../../http/errors.ts';
 import { optional, required } from '../../../http/parameter-schemas.ts';
 import { isCallbackOf } from '../../../http/schemes.ts';
-import { authenticationMethod } from '../../../records/client-authentication.ts';
+import type { Fields } from '../../../http/server/body.ts';
+import { authenticationMethod } from '../../../records/clients/client-authentication.ts';
 import type { Client } from '../../../records/collections.ts';
 
 export const linkQuery = z.looseObject({

@@ -2,11 +2,11 @@
 import type { Context } from 'koa';
 import { type Challenges, isTicket } from '../../../capabilities/protection/challenges.ts';
 import { callerKeys } from '../../../capabilities/protection/rate-limit.ts';
-import { browserOf, type NamedBrowser, nameBrowser } from '../../../http/browser-cookie.ts';
-import { authenticationMethod } from '../../../records/client-authentication.ts';
+import { browserOf, type NamedBrowser, nameBrowser } from '../../../http/server/browser-cookie.ts';
+import { authenticationMethod } from '../../../records/clients/client-authentication.ts';
 import type { Client } from '../../../records/collections.ts';
 import type { Random } from '../../../runtime/secrets.ts';
-import { isOriginOf } from '../../../tenant/snapshot.ts';
+import { isOriginOf } from '../../../tenant/tenant-snapshot.ts';
 import type { PasswordlessConnection } from './connection.ts';
 import type { LinkParameters } from './link-request.ts';
 

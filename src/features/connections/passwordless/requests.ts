@@ -1,8 +1,8 @@
 // The bodies of the passwordless endpoints, with the hosted service's error codes (docs/wire/passwordless.md).
 import { z } from 'zod';
-import { type FieldErrors, type Fields, requiredField, textField } from '../../../http/body.ts';
 import { AuthError } from '../../../http/errors.ts';
 import { CLIENT_FIELDS, optional, required, unchecked } from '../../../http/parameter-schemas.ts';
+import { type FieldErrors, type Fields, requiredField, textField } from '../../../http/server/body.ts';
 import { type LinkParameters, linkParameters, typeOf } from './link-request.ts';
 
 /** The body of POST /passwordless/start. `auth0Client`, which SDKs add to every body, is ignored. */

@@ -2,26 +2,26 @@
 // `auth_session` that its request returned, until three wrong tries.
 import { requestContextOf } from '../../../engine/login/login-event.ts';
 import type { GrantRequest } from '../../../engine/token/tokens.ts';
-import { requiredField } from '../../../http/body.ts';
 import { AuthError } from '../../../http/errors.ts';
+import { requiredField } from '../../../http/server/body.ts';
 import type { Connection } from '../../../records/collections.ts';
-import { DATABASE } from '../../../records/connections.ts';
+import { DATABASE } from '../../../records/connections/connections.ts';
 import { type CodeKind, codeKinds } from '../../../records/database-options.ts';
 import { identityOfNew } from '../../../records/new-identity.ts';
 import type { Config } from '../../../tenant/config.ts';
 import type { Asker } from '../../../users/asker.ts';
 import { NOBODY } from '../../../users/changes.ts';
-import { userEvents } from '../../../users/declaration.ts';
 import { FIRST_VERSION, type Login } from '../../../users/login.ts';
 import { signUpRefusal } from '../../../users/signup.ts';
 import type { User } from '../../../users/user.ts';
+import { userEvents } from '../../../users/users-declaration.ts';
 import { type RequestPage, stepPath } from '../../flow/request-page.ts';
 import type { LoginChoice } from '../resolve.ts';
 import { databaseFor } from '../resolve.ts';
 import { accountOfUser, type Proof, type ProofDependencies, requireMayJoin, strategy } from '../strategy.ts';
 import { email } from './email.ts';
+import type { PasswordlessStrategy } from './passwordless-strategy.ts';
 import { sms } from './sms.ts';
-import type { PasswordlessStrategy } from './strategy.ts';
 
 export const SESSION_PURPOSE = 'database_code';
 

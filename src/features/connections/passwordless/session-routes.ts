@@ -10,7 +10,8 @@ import type { CodeKind } from '../../../records/database-options.ts';
 import type { Config } from '../../../tenant/config.ts';
 import type { User } from '../../../users/user.ts';
 import type { PasswordlessConnection } from './connection.ts';
-import { OTP_GRANT } from './grant.ts';
+import { OTP_GRANT } from './passwordless-grant.ts';
+import { type StartDependencies, start } from './passwordless-start.ts';
 import {
   codeConnection,
   isProvedOwner,
@@ -19,7 +20,6 @@ import {
   type StoredSession,
   strategyFor,
 } from './session-code.ts';
-import { type StartDependencies, start } from './start.ts';
 
 export const sessionBody = z.object({
   ...CLIENT_FIELDS,

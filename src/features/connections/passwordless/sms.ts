@@ -1,7 +1,7 @@
 // The strategy `sms`: a code by SMS.
 import { AuthError } from '../../../http/errors.ts';
-import { normalizePhone } from '../../../records/email.ts';
-import { passwordlessStrategy } from './strategy.ts';
+import { normalizePhone } from '../../../records/base/email.ts';
+import { passwordlessStrategy } from './passwordless-strategy.ts';
 
 export const sms = passwordlessStrategy({
   name: 'sms',

@@ -1,9 +1,9 @@
 // Checks that an assertion, whose signature is verified, is for this server, for this login, and valid now (SAML Profiles
 // §4.1.4.3, Core §2.5), and reads it.
 
-import { checkFresh, epochOf, SKEW } from '../../../capabilities/saml-messages/message.ts';
 import { unspecified } from '../../../capabilities/saml-messages/name-id.ts';
 import { NS } from '../../../capabilities/saml-messages/names.ts';
+import { checkFresh, epochOf, SKEW } from '../../../capabilities/saml-messages/saml-message.ts';
 import {
   attribute,
   badMessage,

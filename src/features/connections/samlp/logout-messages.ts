@@ -14,24 +14,24 @@ import {
   readLogoutRequest,
   readLogoutResponse,
 } from '../../../capabilities/saml-messages/logout-messages.ts';
-import { issuerOf, newId, refuseReplay } from '../../../capabilities/saml-messages/message.ts';
 import { STATUS } from '../../../capabilities/saml-messages/names.ts';
 import { parseXml } from '../../../capabilities/saml-messages/reader.ts';
+import { issuerOf, newId, refuseReplay } from '../../../capabilities/saml-messages/saml-message.ts';
 import { signRoot } from '../../../capabilities/saml-messages/signature.ts';
 import { statusResponse } from '../../../capabilities/saml-messages/status-response.ts';
 import { badMessage, type XmlElement } from '../../../capabilities/saml-messages/xml.ts';
-import { engineEvents } from '../../../engine/base/declaration.ts';
+import { engineEvents } from '../../../engine/base/engine-declaration.ts';
 import type { Sessions, UserSession } from '../../../engine/session/sessions.ts';
 import { AuthError } from '../../../http/errors.ts';
 import type { Connection } from '../../../records/collections.ts';
-import { identityId } from '../../../records/identities.ts';
+import { identityId } from '../../../records/connections/identities.ts';
 import { epochSeconds } from '../../../runtime/clock.ts';
 import type { Events } from '../../../tenant/events.ts';
 import type { Users } from '../../../users/users.ts';
 import type { UpstreamDependencies } from '../redirect.ts';
 import { openSession } from '../redirect.ts';
-import { logoutId } from './logout.ts';
 import { isSaml, providerOf, type SamlProvider } from './provider.ts';
+import { logoutId } from './samlp-logout.ts';
 import { entityId, logoutUrl, signerOf } from './service-provider.ts';
 
 export interface UpstreamLogoutDependencies extends UpstreamDependencies {

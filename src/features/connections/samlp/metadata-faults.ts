@@ -1,6 +1,6 @@
 // Checks SAML metadata in a tenant file when the file is read.
 import { AuthError } from '../../../http/errors.ts';
-import type { TenantFile } from '../../../records/tenant.ts';
+import type { TenantFile } from '../../../records/tenant/tenant.ts';
 import { readMetadataNow } from './metadata-import.ts';
 import { isSaml } from './provider.ts';
 

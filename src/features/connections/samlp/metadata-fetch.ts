@@ -1,5 +1,5 @@
 // Fetches the metadata of SAML identity providers from its URL when it is needed, and caches it.
-import { OutboundError } from '../../../http/outbound-error.ts';
+import { OutboundError } from '../../../http/outbound/outbound-error.ts';
 import { type UpstreamDependencies, upstreamFault } from '../redirect.ts';
 import { type ProviderMetadata, readMetadata, type SamlMetadata } from './metadata-import.ts';
 

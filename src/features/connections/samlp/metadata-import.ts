@@ -12,8 +12,8 @@ import {
   textOf,
   type XmlElement,
 } from '../../../capabilities/saml-messages/xml.ts';
-import { isHttpAddress } from '../../../http/outbound.ts';
-import { rsaPublicKey } from '../../../records/samlp.ts';
+import { isHttpAddress } from '../../../http/outbound/outbound.ts';
+import { rsaPublicKey } from '../../../records/connections/samlp.ts';
 
 /** Metadata, named as the options of a connection. */
 export interface ProviderMetadata {

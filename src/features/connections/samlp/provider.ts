@@ -4,13 +4,13 @@ import type { KeyObject } from 'node:crypto';
 import { isAuthenticated } from '../../../capabilities/saml-messages/decryption.ts';
 import type { Verifier } from '../../../capabilities/saml-messages/signature.ts';
 import type { Connection } from '../../../records/collections.ts';
-import { strategyRecord } from '../../../records/connections.ts';
-import { rsaPublicKey } from '../../../records/samlp.ts';
+import { strategyRecord } from '../../../records/connections/connections.ts';
+import { rsaPublicKey } from '../../../records/connections/samlp.ts';
 import {
   certificateTexts,
   type SamlpOptions,
   samlpOptionsSchema,
-} from '../../../records/samlp-connection.ts';
+} from '../../../records/connections/samlp-connection.ts';
 import { withoutEnd } from '../../../runtime/without-end.ts';
 import { type UpstreamDependencies, upstreamFault } from '../redirect.ts';
 import { fetchMetadata } from './metadata-fetch.ts';

@@ -3,9 +3,9 @@
 import type { KeyObject } from 'node:crypto';
 import { postedMessage } from '../../../capabilities/saml-messages/bindings.ts';
 import { decryptAssertion, unreadable } from '../../../capabilities/saml-messages/decryption.ts';
-import { issuerOf, readEnvelope } from '../../../capabilities/saml-messages/message.ts';
 import { NS, STATUS } from '../../../capabilities/saml-messages/names.ts';
 import type { XmlReader } from '../../../capabilities/saml-messages/reader.ts';
+import { issuerOf, readEnvelope } from '../../../capabilities/saml-messages/saml-message.ts';
 import { LARGE } from '../../../capabilities/saml-messages/scan.ts';
 import type { Verifier } from '../../../capabilities/saml-messages/signature.ts';
 import {

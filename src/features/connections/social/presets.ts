@@ -1,6 +1,6 @@
 // The presets, by strategy. A new one is an entry here and a name in `SOCIAL_STRATEGIES` (records/social.ts).
 // docs/decisions/connections.md#an-address-from-a-provider-is-verified-only-if-the-provider-says-so
-import type { SocialStrategyName } from '../../../records/social.ts';
+import type { SocialStrategyName } from '../../../records/connections/social.ts';
 import { bitbucket, digitalocean, figma, github, gitlab } from './developers.ts';
 import { discord, facebook, line, linkedin, slack, twitter, yahoo } from './networks.ts';
 import type { SocialPreset } from './preset.ts';

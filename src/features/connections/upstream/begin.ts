@@ -3,7 +3,7 @@ import type { Context } from 'koa';
 import type { Challenges } from '../../../capabilities/protection/challenges.ts';
 import type { WaitingRequest } from '../../../engine/authorize/waiting-requests.ts';
 import { upstreamParameters } from '../../../engine/base/request-extensions.ts';
-import { browserCookie } from '../../../http/browser-cookie.ts';
+import { browserCookie } from '../../../http/server/browser-cookie.ts';
 import type { Connection } from '../../../records/collections.ts';
 import { type Clock, epochSeconds } from '../../../runtime/clock.ts';
 import { type Random, sha256 } from '../../../runtime/secrets.ts';

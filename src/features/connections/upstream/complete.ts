@@ -2,23 +2,23 @@
 // any other connection.
 import type { Context } from 'koa';
 import type { Logger } from 'pino';
-import { engineEvents } from '../../../engine/base/declaration.ts';
+import { engineEvents } from '../../../engine/base/engine-declaration.ts';
 import { AuthError } from '../../../http/errors.ts';
 import type { Connection } from '../../../records/collections.ts';
 import { type Clock, epochSeconds } from '../../../runtime/clock.ts';
 import type { Store } from '../../../store/contract.ts';
 import type { Config } from '../../../tenant/config.ts';
 import type { Events } from '../../../tenant/events.ts';
-import { storeConnectedAccount } from '../../../users/connected-accounts.ts';
 import type { Login } from '../../../users/login.ts';
 import type { Users } from '../../../users/users.ts';
+import { storeConnectedAccount } from '../../../users/users-connected-accounts.ts';
 import { sharesLoginTokens } from '../connected/purposes.ts';
 import { sealSession, type UpstreamDependencies, type UpstreamIdentity, upstreamFault } from '../redirect.ts';
 import { connectionsFor } from '../resolve.ts';
 import { strategyOf } from '../strategies.ts';
 import type { PendingLogin, UpstreamOutcome } from './begin.ts';
 import { CALLBACK, type Upstream } from './begin.ts';
-import { userOf } from './user.ts';
+import { userOf } from './upstream-login-user.ts';
 
 export interface CompleteDependencies extends UpstreamDependencies {
   config: Config;

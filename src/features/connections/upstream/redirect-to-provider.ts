@@ -3,7 +3,7 @@
 import type { Context } from 'koa';
 import type { Logger } from 'pino';
 import { declarePage } from '../../../capabilities/pages/views.ts';
-import { engineEvents } from '../../../engine/base/declaration.ts';
+import { engineEvents } from '../../../engine/base/engine-declaration.ts';
 import { AuthError } from '../../../http/errors.ts';
 import type { Events } from '../../../tenant/events.ts';
 import type { HostedDependencies, RequestPage } from '../../flow/request-page.ts';

@@ -2,9 +2,9 @@
 
 import type { Context } from 'koa';
 import type { FramedPage } from '../../../capabilities/pages/views.ts';
-import type { RouteDeclaration } from '../../../http/router.ts';
+import type { RouteDeclaration } from '../../../http/server/router.ts';
+import { type ConsoleSession, consoleForm, consolePage, redirectAfterForm } from '../console-page.ts';
 import { type FaultModel, type FormFault, faultModel, faultOf } from '../form-fault.ts';
-import { type ConsoleSession, consoleForm, consolePage, redirectAfterForm } from '../page.ts';
 import { type ConsoleFrame, declareConsolePage, renderConsole } from '../render.ts';
 import {
   ACTIONS,

@@ -1,11 +1,11 @@
 // The editor of an action: its draft, packages, modules and secrets.
 import type { Context } from 'koa';
-import { bodyObject, bodyTexts, formFields } from '../../../http/body.ts';
-import type { RouteDeclarations } from '../../../http/router.ts';
+import { bodyObject, bodyTexts, formFields } from '../../../http/server/body.ts';
+import type { RouteDeclarations } from '../../../http/server/router.ts';
 import { callApi } from '../api-calls.ts';
+import type { ConsoleSession } from '../console-page.ts';
 import { withoutReturns } from '../forms.ts';
 import { stampOf } from '../json-text.ts';
-import type { ConsoleSession } from '../page.ts';
 import { type ActionTab, declareActionTab, tabForm, tabPage } from './action.ts';
 import {
   type ActionAnswer,

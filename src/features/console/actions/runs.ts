@@ -1,14 +1,14 @@
 // Runs an action with an entered event, and lists its runs in logins.
 import type { Context } from 'koa';
 import { type FormattedTime, timesOf } from '../../../capabilities/pages/times.ts';
-import { bodyTexts } from '../../../http/body.ts';
-import type { RouteDeclarations } from '../../../http/router.ts';
+import { bodyTexts } from '../../../http/server/body.ts';
+import type { RouteDeclarations } from '../../../http/server/router.ts';
 import { callApi, callApiIfFound } from '../api-calls.ts';
+import type { ConsoleSession } from '../console-page.ts';
 import { withoutReturns } from '../forms.ts';
 import { parseObject } from '../json-text.ts';
-import type { ConsoleSession } from '../page.ts';
 import { type ActionTab, declareActionTab, tabForm, tabPage } from './action.ts';
-import { exampleEvent } from './templates.ts';
+import { exampleEvent } from './console-action-templates.ts';
 import { type ActionAnswer, type ActionsDependencies, isSupportedTrigger, triggerOf } from './view.ts';
 
 interface TestAnswer {

@@ -1,8 +1,8 @@
 // Actions as returned by the Management API, with the members that the pages read, and functions that fetch them.
 import type { Context } from 'koa';
-import { TRIGGER_ENTRIES, type Trigger } from '../../../records/actions.ts';
+import { TRIGGER_ENTRIES, type Trigger } from '../../../records/tenant/actions.ts';
 import { type ApiCallDependencies, callApi } from '../api-calls.ts';
-import type { ConsolePageDependencies, ConsoleSession } from '../page.ts';
+import type { ConsolePageDependencies, ConsoleSession } from '../console-page.ts';
 
 export interface ActionsDependencies extends ConsolePageDependencies, ApiCallDependencies {}
 

@@ -1,7 +1,7 @@
 // Log events about administrators: who changed whom, with the state before and after.
 import type { Context } from 'koa';
-import { CONSOLE_CLIENT, CONSOLE_DIRECTORY } from '../../../records/administrators.ts';
-import { eventTypesOf } from '../../../records/log-events.ts';
+import { eventTypesOf } from '../../../records/base/log-events.ts';
+import { CONSOLE_CLIENT, CONSOLE_DIRECTORY } from '../../../records/users/administrators.ts';
 import type { Events } from '../../../tenant/events.ts';
 
 interface AdministratorChange {

@@ -3,7 +3,7 @@
 
 import type { Administrators } from '../../../users/administrators.ts';
 import { FIRST_VERSION } from '../../../users/login.ts';
-import { addAdministrator, type MemberDependencies, readRegister } from './members.ts';
+import { addAdministrator, type MemberDependencies, readRegister } from './console-administrator-members.ts';
 
 export const EXAMPLE_ADMINISTRATOR = {
   email: 'admin@example.test',

@@ -1,20 +1,25 @@
 // Links by which an invited person becomes an administrator, or an administrator sets a new password. They are stored
 // as hashes in the record of the roles, so that one write both uses up a link and applies its effect.
 import { linkExpired } from '../../../http/errors.ts';
+import type { Frozen } from '../../../records/base/record.ts';
 import {
   ADMINISTRATORS,
   type AdministratorLink,
   type AdministratorRole,
   type AdministratorsRecord,
-} from '../../../records/administrators.ts';
-import type { Frozen } from '../../../records/record.ts';
+} from '../../../records/users/administrators.ts';
 import type { Clock } from '../../../runtime/clock.ts';
 import type { Random } from '../../../runtime/secrets.ts';
 import { isSameSecret, sha256 } from '../../../runtime/secrets.ts';
 import type { Write } from '../../../store/contract.ts';
 import { updateWithResult } from '../../../store/contract.ts';
-import { CONSOLE } from '../callbacks.ts';
-import { addAdministrator, isOwner, type MemberDependencies, readRegister } from './members.ts';
+import { CONSOLE } from '../console-callbacks.ts';
+import {
+  addAdministrator,
+  isOwner,
+  type MemberDependencies,
+  readRegister,
+} from './console-administrator-members.ts';
 
 export interface LinkDependencies extends MemberDependencies {
   /** The console's public origin. */

@@ -1,11 +1,11 @@
 // Data of the page that lists the administrators.
 import type { Context } from 'koa';
 import { type FormattedTime, timesOf } from '../../../capabilities/pages/times.ts';
-import { type AdministratorRole, isAdministratorId } from '../../../records/administrators.ts';
-import type { ConsolePageDependencies } from '../page.ts';
-import type { ConsoleSession } from '../session.ts';
+import { type AdministratorRole, isAdministratorId } from '../../../records/users/administrators.ts';
+import type { ConsolePageDependencies } from '../console-page.ts';
+import type { ConsoleSession } from '../console-session.ts';
+import { readRegister } from './console-administrator-members.ts';
 import { type LinkDependencies, openLinks } from './links.ts';
-import { readRegister } from './members.ts';
 
 export interface AdministratorsModel {
   members: {

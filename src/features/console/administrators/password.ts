@@ -2,26 +2,26 @@
 
 import type { Context } from 'koa';
 import { declarePage } from '../../../capabilities/pages/views.ts';
-import { formFields } from '../../../http/body.ts';
-import type { Csrf } from '../../../http/csrf.ts';
 import { linkExpired } from '../../../http/errors.ts';
-import { PAGE, type RouteDeclarations } from '../../../http/router.ts';
-import { type AdministratorLink, CONSOLE_CLIENT } from '../../../records/administrators.ts';
-import type { Frozen } from '../../../records/record.ts';
+import { formFields } from '../../../http/server/body.ts';
+import type { Csrf } from '../../../http/server/csrf.ts';
+import { PAGE, type RouteDeclarations } from '../../../http/server/router.ts';
+import type { Frozen } from '../../../records/base/record.ts';
+import { type AdministratorLink, CONSOLE_CLIENT } from '../../../records/users/administrators.ts';
 import { checkStrength } from '../../../users/password-policy.ts';
 import { passwordRefusal } from '../../../users/signup.ts';
-import type { ShownRule } from '../../connections/database/pages.ts';
+import type { ShownRule } from '../../connections/database/base/database-pages.ts';
 import { enrollable } from '../../factors/policy.ts';
-import { addressOutsideConsole, CONSOLE, loginFormOptions } from '../callbacks.ts';
-import { consoleLimits } from '../declaration.ts';
+import { addressOutsideConsole, CONSOLE, loginFormOptions } from '../console-callbacks.ts';
+import { consoleLimits } from '../console-declaration.ts';
+import { consoleForm, consolePage, redirectAfterForm } from '../console-page.ts';
+import type { ConsoleSession } from '../console-session.ts';
 import { DIRECTORY_OPTIONS } from '../directory.ts';
-import { consoleForm, consolePage, redirectAfterForm } from '../page.ts';
 import { declareConsolePage, renderConsole } from '../render.ts';
-import type { ConsoleSession } from '../session.ts';
+import { isEmailTaken } from './console-administrator-members.ts';
+import type { AdministratorsDependencies } from './console-administrators-routes.ts';
 import { recordAdministrator } from './events.ts';
 import { acceptLink, endPasswordLinks, LINK_PATH, linkOf, setPasswordByLink } from './links.ts';
-import { isEmailTaken } from './members.ts';
-import type { AdministratorsDependencies } from './routes.ts';
 
 export interface PasswordDependencies extends AdministratorsDependencies {
   /** CSRF protection of pages that nobody is logged in to. */

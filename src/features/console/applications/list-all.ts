@@ -1,7 +1,7 @@
 // Reads all records of a short list.
 import type { Context } from 'koa';
 import { type ApiCallDependencies, callApi } from '../api-calls.ts';
-import type { ConsoleSession } from '../page.ts';
+import type { ConsoleSession } from '../console-page.ts';
 import { type Item, listOf } from '../resources/find.ts';
 
 /** The maximum number of records that are read; a page with more would be unusable. */

@@ -3,7 +3,7 @@
 import type { Context } from 'koa';
 import type { FramedPage } from '../../../capabilities/pages/views.ts';
 import { type ApiCallDependencies, callApi } from '../api-calls.ts';
-import type { ConsolePageDependencies, ConsoleSession } from '../page.ts';
+import type { ConsolePageDependencies, ConsoleSession } from '../console-page.ts';
 import { type ConsoleFrame, declareConsolePage, renderConsole } from '../render.ts';
 import { hasUsers, kindOf } from './kinds.ts';
 import type { Kind } from './snippets.ts';

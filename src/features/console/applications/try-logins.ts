@@ -7,7 +7,7 @@ import { requestExpired } from '../../../engine/authorize/waiting-requests.ts';
 import type { ServerLoginCallback } from '../../../engine/client/server-login-callbacks.ts';
 import { addressesBelow } from '../../../engine/client/server-login-callbacks.ts';
 import { AuthError } from '../../../http/errors.ts';
-import { CONSOLE_CLIENT } from '../../../records/administrators.ts';
+import { CONSOLE_CLIENT } from '../../../records/users/administrators.ts';
 import type { Random } from '../../../runtime/secrets.ts';
 import { sha256 } from '../../../runtime/secrets.ts';
 

@@ -1,15 +1,15 @@
 // The page on which an application is tried.
 import type { Context } from 'koa';
 import type { TokenEndpoint } from '../../../engine/token/token-endpoint.ts';
-import { formFields } from '../../../http/body.ts';
 import { AuthError } from '../../../http/errors.ts';
+import { formFields } from '../../../http/server/body.ts';
 import type { Client } from '../../../records/collections.ts';
 import { jsonOf } from '../../../runtime/json.ts';
 import { sha256 } from '../../../runtime/secrets.ts';
 import type { Config } from '../../../tenant/config.ts';
 import { isObject } from '../../management/section.ts';
-import { addressOutsideConsole } from '../callbacks.ts';
-import type { ConsoleSession } from '../page.ts';
+import { addressOutsideConsole } from '../console-callbacks.ts';
+import type { ConsoleSession } from '../console-page.ts';
 import { listAll } from './list-all.ts';
 import {
   type Application,

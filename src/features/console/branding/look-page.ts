@@ -2,26 +2,32 @@
 
 import type { Context } from 'koa';
 import { ERROR_PAGE, type PageWithModel, pageWith } from '../../../capabilities/pages/views.ts';
-import { bodyTexts, textsOf } from '../../../http/body.ts';
 import { AuthError } from '../../../http/errors.ts';
-import { databaseOptionsSchema } from '../../../records/connections.ts';
+import { bodyTexts, textsOf } from '../../../http/server/body.ts';
+import { databaseOptionsSchema } from '../../../records/connections/connections.ts';
 import { checkStrength } from '../../../users/password-policy.ts';
-import { ACCOUNT_RESET_PAGE } from '../../connections/database/account-pages.ts';
-import { ACCOUNT_FORGOT_PAGE } from '../../connections/database/forgot-pages.ts';
-import { LOGIN_PAGE, LOGIN_PASSWORD_PAGE, LOGIN_SIGNUP_PAGE } from '../../connections/database/pages.ts';
-import { LOGIN_IDENTIFIER_PAGE } from '../../connections/identifier/page.ts';
+import {
+  LOGIN_PAGE,
+  LOGIN_PASSWORD_PAGE,
+  LOGIN_SIGNUP_PAGE,
+} from '../../connections/database/base/database-pages.ts';
+import {
+  ACCOUNT_FORGOT_PAGE,
+  ACCOUNT_RESET_PAGE,
+} from '../../connections/database/mailed-links/account-pages.ts';
+import { LOGIN_IDENTIFIER_PAGE } from '../../connections/identifier/identifier-page.ts';
 import { nameField } from '../../connections/name-field.ts';
-import { PASSWORDLESS_CODE_PAGE } from '../../connections/passwordless/hosted.ts';
+import { PASSWORDLESS_CODE_PAGE } from '../../connections/passwordless/passwordless-hosted.ts';
 import { MFA_CODE_PAGE } from '../../factors/factor.ts';
 import { MFA_ENROLL_OTP_PAGE } from '../../factors/otp/otp.ts';
-import { LOGIN_CONSENT_PAGE } from '../../flow/pages.ts';
-import { LOGOUT_SIGNED_OUT_PAGE } from '../../logout/feature.ts';
+import { LOGIN_CONSENT_PAGE } from '../../flow/flow-pages.ts';
+import { LOGOUT_SIGNED_OUT_PAGE } from '../../logout/logout-feature.ts';
 import { callApi, callApiIfFound } from '../api-calls.ts';
+import { redirectAfterForm } from '../console-page.ts';
+import type { ConsoleSession } from '../console-session.ts';
 import type { FormFault } from '../form-fault.ts';
 import { fieldsBelow, refusalOf, refusalOptions } from '../forms.ts';
-import { redirectAfterForm } from '../page.ts';
 import { declareConsolePage, renderConsole } from '../render.ts';
-import type { ConsoleSession } from '../session.ts';
 import {
   brandFields,
   enteredBrand,

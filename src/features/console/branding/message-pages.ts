@@ -1,19 +1,19 @@
 // The pages of e-mails and SMS: editing a template with a preview, sending it to oneself, and restoring the default.
 import type { Context } from 'koa';
-import type { MessageKind } from '../../../capabilities/delivery/messages.ts';
-import type { Draft } from '../../../capabilities/delivery/templates.ts';
-import { bodyTexts } from '../../../http/body.ts';
+import type { MessageKind } from '../../../capabilities/delivery/delivery-messages.ts';
+import type { Draft } from '../../../capabilities/delivery/delivery-templates.ts';
 import { AuthError } from '../../../http/errors.ts';
-import { DeliveryError } from '../../../records/message-transport.ts';
+import { bodyTexts } from '../../../http/server/body.ts';
+import { DeliveryError } from '../../../records/base/message-transport.ts';
 import { numberOf } from '../../factors/message/countries.ts';
 import { callApi } from '../api-calls.ts';
-import { consoleLimits } from '../declaration.ts';
+import { consoleLimits } from '../console-declaration.ts';
+import { redirectAfterForm } from '../console-page.ts';
+import { roleRefusal } from '../console-roles.ts';
+import type { ConsoleSession } from '../console-session.ts';
 import type { FormFault } from '../form-fault.ts';
 import { refusalOf, refusalOptions, withoutReturns } from '../forms.ts';
-import { redirectAfterForm } from '../page.ts';
 import { type DisplayText, declareConsolePage, renderConsole } from '../render.ts';
-import { roleRefusal } from '../roles.ts';
-import type { ConsoleSession } from '../session.ts';
 import {
   draftOf,
   EMAILS,
@@ -22,7 +22,7 @@ import {
   messageAt,
   type TemplateTexts,
   writeMessage,
-} from './message.ts';
+} from './console-branding-message.ts';
 import { type BrandingDependencies, languageOf, languagesOf, PATH } from './shared.ts';
 
 interface BrandingMessagesModel {

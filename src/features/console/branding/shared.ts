@@ -1,11 +1,11 @@
 // What the pages of branding share.
-import type { Templates } from '../../../capabilities/delivery/templates.ts';
+import type { Templates } from '../../../capabilities/delivery/delivery-templates.ts';
 import type { OutgoingEmail, OutgoingSms } from '../../../capabilities/delivery/transport.ts';
 import { languageName } from '../../../http/languages.ts';
 import { enabledLocales, FALLBACK } from '../../../tenant/languages.ts';
 import type { ApiCallDependencies } from '../api-calls.ts';
-import { CONSOLE } from '../callbacks.ts';
-import type { ConsolePageDependencies } from '../page.ts';
+import { CONSOLE } from '../console-callbacks.ts';
+import type { ConsolePageDependencies } from '../console-page.ts';
 
 export interface BrandingDependencies extends ConsolePageDependencies, ApiCallDependencies {
   templates: Pick<Templates, 'draft'>;

@@ -4,11 +4,11 @@ import { SCREENS } from '../../../capabilities/pages/custom-texts.ts';
 import type { Locale } from '../../../capabilities/pages/locales.ts';
 import { AuthError } from '../../../http/errors.ts';
 import { callApi } from '../api-calls.ts';
+import { redirectAfterForm } from '../console-page.ts';
+import type { ConsoleSession } from '../console-session.ts';
 import { type FormFault, faultIn } from '../form-fault.ts';
 import { fieldsBelow, refusalOf, refusalOptions, withoutReturns } from '../forms.ts';
-import { redirectAfterForm } from '../page.ts';
 import { declareConsolePage, renderConsole } from '../render.ts';
-import type { ConsoleSession } from '../session.ts';
 import { type BrandingDependencies, languageOf, languagesOf, PATH } from './shared.ts';
 
 interface BrandingPromptsModel {

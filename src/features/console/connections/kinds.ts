@@ -1,7 +1,7 @@
 // The kinds of connections that the console offers and lists.
 
-import { DATABASE, strategyRecord } from '../../../records/connections.ts';
-import { SOCIAL_STRATEGIES } from '../../../records/social.ts';
+import { DATABASE, strategyRecord } from '../../../records/connections/connections.ts';
+import { SOCIAL_STRATEGIES } from '../../../records/connections/social.ts';
 import { markOf } from '../../connections/marks.ts';
 import { strategyOf } from '../../connections/strategies.ts';
 

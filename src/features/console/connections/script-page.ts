@@ -1,16 +1,23 @@
 // The editor of a connection's scripts, which can run them.
 import type { Context } from 'koa';
-import { bodyTexts } from '../../../http/body.ts';
 import { AuthError } from '../../../http/errors.ts';
+import { bodyTexts } from '../../../http/server/body.ts';
 import { jsonOf } from '../../../runtime/json.ts';
 import { callApi } from '../api-calls.ts';
+import { redirectAfterForm } from '../console-page.ts';
+import type { ConsoleSession } from '../console-session.ts';
 import type { FormFault } from '../form-fault.ts';
 import { fieldsBelow, refusalOf, refusalOptions, withoutReturns } from '../forms.ts';
 import { syntaxFault } from '../json-text.ts';
-import { redirectAfterForm } from '../page.ts';
 import { declareConsolePage, type FaultyField, renderConsole } from '../render.ts';
-import type { ConsoleSession } from '../session.ts';
-import { type ScriptKind, scriptKinds, sourceOf, type TestRun, testRun, withSource } from './scripts.ts';
+import {
+  type ScriptKind,
+  scriptKinds,
+  sourceOf,
+  type TestRun,
+  testRun,
+  withSource,
+} from './console-connection-scripts.ts';
 import {
   type ConnectionFrame,
   type ConnectionsDependencies,

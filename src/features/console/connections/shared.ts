@@ -4,13 +4,13 @@ import type { LimitLogin } from '../../../capabilities/protection/attempts.ts';
 import { AuthError } from '../../../http/errors.ts';
 import type { Connection } from '../../../records/collections.ts';
 import { type ApiCallDependencies, callApi } from '../api-calls.ts';
-import { CONSOLE } from '../callbacks.ts';
+import { CONSOLE } from '../console-callbacks.ts';
+import type { ConsolePageDependencies } from '../console-page.ts';
+import type { ConsoleSession } from '../console-session.ts';
 import { fieldsBelow } from '../forms.ts';
-import type { ConsolePageDependencies } from '../page.ts';
 import type { FaultyField } from '../render.ts';
-import type { ConsoleSession } from '../session.ts';
+import { scriptKinds } from './console-connection-scripts.ts';
 import { type Kind, kindOf, missingOptionsOf, titleOf } from './kinds.ts';
-import { scriptKinds } from './scripts.ts';
 import type { TryDependencies } from './try.ts';
 
 export interface ConnectionsDependencies

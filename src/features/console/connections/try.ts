@@ -4,10 +4,10 @@ import type { Caller } from '../../../capabilities/protection/rate-limit.ts';
 import type { Packages } from '../../../capabilities/scripts/packages/packages.ts';
 import type { Scripts } from '../../../capabilities/scripts/scripts.ts';
 import { AuthError } from '../../../http/errors.ts';
-import type { Outbound } from '../../../http/outbound.ts';
+import type { Outbound } from '../../../http/outbound/outbound.ts';
 import type { Connection } from '../../../records/collections.ts';
 import type { Clock } from '../../../runtime/clock.ts';
-import type { CustomDatabases } from '../../connections/database/custom.ts';
+import type { CustomDatabases } from '../../connections/database/custom/database-custom.ts';
 import type { Directories } from '../../connections/ldap/directories.ts';
 import { openIdProviders } from '../../connections/oidc/providers.ts';
 import type { RedirectStrategy, UpstreamDependencies, UpstreamRedirect } from '../../connections/redirect.ts';
@@ -17,7 +17,7 @@ import { strategyOf } from '../../connections/strategies.ts';
 import type { FormStrategy, ProofDependencies } from '../../connections/strategy.ts';
 import { CALLBACK } from '../../connections/upstream/begin.ts';
 import type { TestLoginAnswer, TestLogins } from '../../connections/upstream/test-logins.ts';
-import { secretsIn } from './options.ts';
+import { secretsIn } from './console-connection-options.ts';
 import {
   createSecrets,
   type Secrets,

@@ -1,7 +1,7 @@
 // Describes a log event: by a message for its type in the page's language, or else by its declaration.
 
 import type { Locale } from '../../../capabilities/pages/locales.ts';
-import type { EventTypes } from '../../../records/log-events.ts';
+import type { EventTypes } from '../../../records/base/log-events.ts';
 
 /** An event as returned by `GET /logs`. */
 export interface EventAnswer {

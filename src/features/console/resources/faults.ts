@@ -2,7 +2,7 @@
 import type { z } from 'zod';
 import type { AuthError } from '../../../http/errors.ts';
 import { wordingIn } from '../schema-words.ts';
-import { type Field, WHOLE } from './fields.ts';
+import { type Field, WHOLE } from './console-resource-fields.ts';
 
 export interface FormFaults {
   /** By the path of a field. */

@@ -1,7 +1,7 @@
 // Reads pages of a list, however the Management API pages it.
 import type { CallRules } from '../../management/call.ts';
 import { isObject } from '../../management/section.ts';
-import { maskSecrets } from './secrets.ts';
+import { maskSecrets } from './console-resource-secrets.ts';
 
 export type Item = Record<string, unknown>;
 

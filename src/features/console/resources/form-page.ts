@@ -5,11 +5,12 @@ import type { Context } from 'koa';
 import { sha256 } from '../../../runtime/secrets.ts';
 import type { CallRules } from '../../management/call.ts';
 import { isObject } from '../../management/section.ts';
-import type { ConsoleSession } from '../page.ts';
+import type { ConsoleSession } from '../console-page.ts';
 import { declareConsolePage, renderConsole } from '../render.ts';
+import { type Field, fieldsOf, queryFieldsOf, WHOLE, WHOLE_FIELD } from './console-resource-fields.ts';
+import { HIDDEN, hasSecrets, maskSecrets, maskUnchanged } from './console-resource-secrets.ts';
 import { groupOf, isNameMember, type Operation, type Place, parametersOf, titleOf } from './declared.ts';
 import type { FormFaults } from './faults.ts';
-import { type Field, fieldsOf, queryFieldsOf, WHOLE, WHOLE_FIELD } from './fields.ts';
 import {
   crumbsOf,
   type Link,
@@ -22,7 +23,6 @@ import {
   translated,
 } from './model.ts';
 import { isHarmless, operationPath, pageOf } from './operations.ts';
-import { HIDDEN, hasSecrets, maskSecrets, maskUnchanged } from './secrets.ts';
 import { type FilledField, filledFields, type Posted } from './values.ts';
 
 export interface PlaceOperation {

@@ -3,11 +3,11 @@ import type { Context } from 'koa';
 import { AuthError } from '../../../http/errors.ts';
 import type { CallRules } from '../../management/call.ts';
 import { callApi } from '../api-calls.ts';
-import type { ConsoleSession } from '../page.ts';
+import type { ConsoleSession } from '../console-page.ts';
 import { pageNumber, queryText } from '../query.ts';
 import { declareConsolePage, renderConsole } from '../render.ts';
+import { queryFieldsOf } from './console-resource-fields.ts';
 import { type Place, titleOf } from './declared.ts';
-import { queryFieldsOf } from './fields.ts';
 import { filterNames, findPage, type Item, type ListPage, type ListRequest, PER_PAGE } from './find.ts';
 import {
   crumbsOf,

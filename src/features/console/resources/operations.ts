@@ -2,7 +2,7 @@
 
 import { allowsRole } from '../../management/answer.ts';
 import type { CallRules } from '../../management/call.ts';
-import type { ConsoleSession } from '../session.ts';
+import type { ConsoleSession } from '../console-session.ts';
 import { mayCallUnrestricted } from '../support.ts';
 import { fillPath, type Operation, type Place } from './declared.ts';
 

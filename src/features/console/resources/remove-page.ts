@@ -3,7 +3,7 @@ import type { Context } from 'koa';
 import { AuthError } from '../../../http/errors.ts';
 import { isObject } from '../../management/section.ts';
 import { callApi } from '../api-calls.ts';
-import { type ConsoleSession, redirectAfterForm } from '../page.ts';
+import { type ConsoleSession, redirectAfterForm } from '../console-page.ts';
 import { declareConsolePage, renderConsole } from '../render.ts';
 import { parametersOf, placesBelow, titleOf } from './declared.ts';
 import { filterNames, type Item, listOf } from './find.ts';

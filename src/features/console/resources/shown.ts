@@ -1,5 +1,5 @@
 // Formats the members of a record for display.
-import { maskSecrets } from './secrets.ts';
+import { maskSecrets } from './console-resource-secrets.ts';
 
 export interface ShownMember {
   name: string;

@@ -1,12 +1,13 @@
 // Handles the form of an operation.
 import type { Context } from 'koa';
-import { bodyOf } from '../../../http/body.ts';
 import { AuthError } from '../../../http/errors.ts';
+import { bodyOf } from '../../../http/server/body.ts';
 import { jsonOf } from '../../../runtime/json.ts';
 import { isObject } from '../../management/section.ts';
 import { callApi } from '../api-calls.ts';
-import { type ConsoleSession, redirectAfterForm } from '../page.ts';
+import { type ConsoleSession, redirectAfterForm } from '../console-page.ts';
 import { declareConsolePage, renderConsole } from '../render.ts';
+import { withSecrets } from './console-resource-secrets.ts';
 import type { Place } from './declared.ts';
 import { faultOfAnswer, faultsBySchema, hasFaults } from './faults.ts';
 import {
@@ -29,7 +30,6 @@ import {
   translated,
 } from './model.ts';
 import { nameOfCall, type Params, pageOf } from './operations.ts';
-import { withSecrets } from './secrets.ts';
 import { type ShownMember, shownMembers } from './shown.ts';
 import { bodyOfForm, type FormBody, type Posted } from './values.ts';
 

@@ -3,8 +3,8 @@ import { isDeepStrictEqual } from 'node:util';
 import { jsonOf } from '../../../runtime/json.ts';
 import { isObject } from '../../management/section.ts';
 import { withoutReturns } from '../forms.ts';
-import { type Field, WHOLE } from './fields.ts';
-import { HIDDEN, maskSecrets, withSecrets } from './secrets.ts';
+import { type Field, WHOLE } from './console-resource-fields.ts';
+import { HIDDEN, maskSecrets, withSecrets } from './console-resource-secrets.ts';
 
 /** The fields of a posted form: strings, and lists where several fields have one name. */
 export type Posted = Readonly<Record<string, unknown>>;

@@ -5,11 +5,11 @@
 import { isIP } from 'node:net';
 import type { Context } from 'koa';
 import { type FormattedTime, timesOf } from '../../../capabilities/pages/times.ts';
-import { formFields } from '../../../http/body.ts';
-import type { RouteDeclarations } from '../../../http/router.ts';
+import { formFields } from '../../../http/server/body.ts';
+import type { RouteDeclarations } from '../../../http/server/router.ts';
 import { callApi, callApiIfFound } from '../api-calls.ts';
+import { type ConsoleSession, consoleForm, consolePage, redirectAfterForm } from '../console-page.ts';
 import type { EventAnswer } from '../log/describe-event.ts';
-import { type ConsoleSession, consoleForm, consolePage, redirectAfterForm } from '../page.ts';
 import { declareConsolePage, renderConsole } from '../render.ts';
 import type { SecuritySettingsDependencies } from './settings-pages.ts';
 import { PARTS, pathOfPart, tabsOf } from './tabs.ts';

@@ -1,17 +1,17 @@
 // /console/security/attacks, …/sessions, …/tenant: the forms for settings.
 import type { Context } from 'koa';
-import { bodyTexts } from '../../../http/body.ts';
-import type { RouteDeclarations } from '../../../http/router.ts';
+import { bodyTexts } from '../../../http/server/body.ts';
+import type { RouteDeclarations } from '../../../http/server/router.ts';
 import { type ApiCallDependencies, callApi } from '../api-calls.ts';
-import { type FormFault, faultIn, faultOf } from '../form-fault.ts';
-import { refusalOptions } from '../forms.ts';
 import {
   type ConsolePageDependencies,
   type ConsoleSession,
   consoleForm,
   consolePage,
   redirectAfterForm,
-} from '../page.ts';
+} from '../console-page.ts';
+import { type FormFault, faultIn, faultOf } from '../form-fault.ts';
+import { refusalOptions } from '../forms.ts';
 import { declareConsolePage, renderConsole } from '../render.ts';
 import { PARTS, type Part, pathOfPart, tabsOf } from './tabs.ts';
 

@@ -1,6 +1,6 @@
 // The parts of the section "Security", and the scopes to see them.
-import { CONSOLE } from '../callbacks.ts';
-import type { ConsoleSession } from '../page.ts';
+import { CONSOLE } from '../console-callbacks.ts';
+import type { ConsoleSession } from '../console-page.ts';
 
 export const SECURITY = `${CONSOLE}/security`;
 

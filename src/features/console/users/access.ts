@@ -1,16 +1,16 @@
 // Tabs of a user: roles and permissions, organizations, and log events.
 import type { Context } from 'koa';
 import { type FormattedTime, timesOf } from '../../../capabilities/pages/times.ts';
-import { formFields } from '../../../http/body.ts';
-import type { RouteDeclarations } from '../../../http/router.ts';
+import { formFields } from '../../../http/server/body.ts';
+import type { RouteDeclarations } from '../../../http/server/router.ts';
 import { jsonOf } from '../../../runtime/json.ts';
 import { callApi } from '../api-calls.ts';
+import type { ConsoleSession } from '../console-page.ts';
 import { describeEvent, type EventAnswer, isFailure } from '../log/describe-event.ts';
-import type { ConsoleSession } from '../page.ts';
 import { pageNumber, queryText } from '../query.ts';
+import { type Act, declareUserTab, scopesOf, tabForm, tabPage, type UserTab } from './console-user.ts';
 import type { UsersDependencies } from './dependencies.ts';
 import { requireRight, rightsOf } from './rights.ts';
-import { type Act, declareUserTab, scopesOf, tabForm, tabPage, type UserTab } from './user.ts';
 
 interface RoleAnswer {
   id: string;

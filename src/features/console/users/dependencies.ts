@@ -1,8 +1,8 @@
 // The dependencies of the user pages.
 import type { Connection } from '../../../records/collections.ts';
 import type { ApiCallDependencies } from '../api-calls.ts';
-import type { LogDependencies } from '../log/routes.ts';
-import type { ConsolePageDependencies } from '../page.ts';
+import type { ConsolePageDependencies } from '../console-page.ts';
+import type { LogDependencies } from '../log/console-log-routes.ts';
 
 export interface UsersDependencies
   extends ConsolePageDependencies,

@@ -1,13 +1,13 @@
 // Tabs of a user: identities, and second factors with passkeys.
 
 import { type FormattedTime, timesOf } from '../../../capabilities/pages/times.ts';
-import { formFields } from '../../../http/body.ts';
-import type { RouteDeclarations } from '../../../http/router.ts';
-import { ALL_SECOND_FACTORS } from '../../../records/second-factors.ts';
+import { formFields } from '../../../http/server/body.ts';
+import type { RouteDeclarations } from '../../../http/server/router.ts';
+import { ALL_SECOND_FACTORS } from '../../../records/users/second-factors.ts';
 import { callApi } from '../api-calls.ts';
+import { declareUserTab, scopesOf, tabForm, tabPage, type UserTab } from './console-user.ts';
+import { takeOverForm } from './console-user-profile.ts';
 import type { UsersDependencies } from './dependencies.ts';
-import { takeOverForm } from './profile.ts';
-import { declareUserTab, scopesOf, tabForm, tabPage, type UserTab } from './user.ts';
 
 interface IdentitiesModel {
   identities: {

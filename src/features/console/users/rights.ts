@@ -2,8 +2,8 @@
 // logging in as the user. All of that is one right, `takeOver`, which the role of support does not have.
 import { allowsRole } from '../../management/answer.ts';
 import { callOf } from '../api-calls.ts';
-import type { ConsoleSession } from '../page.ts';
-import { roleRefusal } from '../roles.ts';
+import type { ConsoleSession } from '../console-page.ts';
+import { roleRefusal } from '../console-roles.ts';
 
 export interface UserRights {
   create: boolean;

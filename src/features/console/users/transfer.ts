@@ -2,22 +2,32 @@
 import type { Context } from 'koa';
 import type { Locale } from '../../../capabilities/pages/locales.ts';
 import { type FormattedTime, timesOf } from '../../../capabilities/pages/times.ts';
-import { bodyTexts } from '../../../http/body.ts';
 import { AuthError } from '../../../http/errors.ts';
-import type { RouteDeclarations } from '../../../http/router.ts';
-import { DATABASE } from '../../../records/connections.ts';
+import { bodyTexts } from '../../../http/server/body.ts';
+import type { RouteDeclarations } from '../../../http/server/router.ts';
+import { DATABASE } from '../../../records/connections/connections.ts';
 import { customDatabase } from '../../../records/database-options.ts';
-import type { JobFaultRecord } from '../../../records/job-faults.ts';
+import type { JobFaultRecord } from '../../../records/state/job-faults.ts';
 import { finishedExport, sendExport } from '../../management/jobs/links.ts';
 import { callApi } from '../api-calls.ts';
+import { goToLogin } from '../console-login.ts';
+import { type ConsoleSession, consoleForm, consolePage, redirectAfterForm } from '../console-page.ts';
 import { type FaultModel, type FormFault, faultModel, faultOf } from '../form-fault.ts';
-import { goToLogin } from '../login.ts';
-import { type ConsoleSession, consoleForm, consolePage, redirectAfterForm } from '../page.ts';
 import { declareConsolePage, renderConsole } from '../render.ts';
 import type { UsersDependencies } from './dependencies.ts';
-import { jobWords } from './job-words.ts';
 import { USERS } from './paths.ts';
 import { requireRight, rightsOf } from './rights.ts';
+
+// Words the faults of a job in the reader's language.
+
+/** Returns the message of a fault. @param message the English message, for a fault that has no words here. */
+function jobWords(
+  { text }: Pick<Locale, 'text'>,
+  message: string,
+  fault: JobFaultRecord | undefined,
+): string {
+  return fault === undefined ? message : text(`console.users.job.fault.${fault.name}`, fault.values);
+}
 
 const TRANSFER = `${USERS}/transfer` as const;
 

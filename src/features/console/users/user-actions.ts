@@ -1,21 +1,21 @@
 // Actions on a user: blocking, mails, links, lifting lockouts, and deletion.
 import type { Context } from 'koa';
-import { formFields } from '../../../http/body.ts';
-import type { RouteDeclarations } from '../../../http/router.ts';
-import { CONSOLE_CLIENT } from '../../../records/administrators.ts';
+import { formFields } from '../../../http/server/body.ts';
+import type { RouteDeclarations } from '../../../http/server/router.ts';
 import type { Connection } from '../../../records/collections.ts';
-import { strategyRecord } from '../../../records/connections.ts';
+import { strategyRecord } from '../../../records/connections/connections.ts';
 import { changesPasswords } from '../../../records/database-options.ts';
-import { managementEvents } from '../../management/declaration.ts';
+import { CONSOLE_CLIENT } from '../../../records/users/administrators.ts';
+import { managementEvents } from '../../management/management-declaration.ts';
 import { callApi } from '../api-calls.ts';
+import { type ConsoleSession, consoleForm, consolePage, redirectAfterForm } from '../console-page.ts';
 import { faultOf } from '../form-fault.ts';
-import { type ConsoleSession, consoleForm, consolePage, redirectAfterForm } from '../page.ts';
 import { declareConsolePage, renderConsole } from '../render.ts';
+import { idOf, showTab, tabForm, userOf } from './console-user.ts';
+import { PROFILE, takeOverForm } from './console-user-profile.ts';
 import type { UsersDependencies } from './dependencies.ts';
 import { USERS, userPath } from './paths.ts';
-import { PROFILE, takeOverForm } from './profile.ts';
 import { requireRight, rightsOf } from './rights.ts';
-import { idOf, showTab, tabForm, userOf } from './user.ts';
 import { initialOf, nameOf, type UserAnswer } from './view.ts';
 
 const PATH = `${USERS}/:id` as const;

@@ -4,14 +4,13 @@ import { Secret, TOTP } from 'otpauth';
 import { z } from 'zod';
 import { qrCode } from '../../../capabilities/pages/qr-code.ts';
 import { declarePage } from '../../../capabilities/pages/views.ts';
-import { requiredField } from '../../../http/body.ts';
 import { AuthError } from '../../../http/errors.ts';
 import { required } from '../../../http/parameter-schemas.ts';
-import { SECOND_FACTORS } from '../../../records/second-factors.ts';
+import { requiredField } from '../../../http/server/body.ts';
+import { SECOND_FACTORS } from '../../../records/users/second-factors.ts';
 import { updateWithResult } from '../../../store/contract.ts';
 import type { Authenticator, Enrollee } from '../authenticators.ts';
 import type { Claimant } from '../claimant.ts';
-import { factorEvents } from '../declaration.ts';
 import { accountNameOf } from '../enroll.ts';
 import {
   challengeView,
@@ -22,6 +21,7 @@ import {
   MFA_CODE_PAGE,
   type Verification,
 } from '../factor.ts';
+import { factorEvents } from '../factors-declaration.ts';
 import { confirmFirstUse, countGuesses, digitsOf, usableAuthenticators } from '../verify.ts';
 
 const SECRET_BYTES = 20;

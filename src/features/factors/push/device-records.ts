@@ -1,5 +1,5 @@
 // What is stored of a device: its key, its name, and its push endpoint.
-import { SECOND_FACTORS } from '../../../records/second-factors.ts';
+import { SECOND_FACTORS } from '../../../records/users/second-factors.ts';
 import { updateWithResult } from '../../../store/contract.ts';
 import type { Authenticators } from '../authenticators.ts';
 

@@ -3,9 +3,8 @@
 import { qrCode } from '../../../capabilities/pages/qr-code.ts';
 import { declarePage } from '../../../capabilities/pages/views.ts';
 import { AuthError } from '../../../http/errors.ts';
-import { SECOND_FACTORS } from '../../../records/second-factors.ts';
+import { SECOND_FACTORS } from '../../../records/users/second-factors.ts';
 import type { FactorRequest } from '../claimant.ts';
-import { factorLimits } from '../declaration.ts';
 import { accountNameOf } from '../enroll.ts';
 import {
   type Challenge,
@@ -17,6 +16,7 @@ import {
   type FactorModel,
   type StartedEnrollment,
 } from '../factor.ts';
+import { factorLimits } from '../factors-declaration.ts';
 import { issueDeviceChallenge } from '../out-of-band.ts';
 import { oobGrant, verifyOob } from '../verify-oob.ts';
 import { DEVICE_ENROLLMENT } from './devices.ts';

@@ -1,6 +1,6 @@
 // Recovery codes. A user has one, made with the first authenticator, and each use replaces it. Only its hash is
 // stored.
-import { SECOND_FACTORS } from '../../../records/second-factors.ts';
+import { SECOND_FACTORS } from '../../../records/users/second-factors.ts';
 import type { Random } from '../../../runtime/secrets.ts';
 import { hashSecret, isSameSecret } from '../../../runtime/secrets.ts';
 import type { Write } from '../../../store/contract.ts';

@@ -2,12 +2,11 @@
 
 import { z } from 'zod';
 import { declarePage } from '../../../capabilities/pages/views.ts';
-import { requiredField } from '../../../http/body.ts';
 import { AuthError } from '../../../http/errors.ts';
 import { required } from '../../../http/parameter-schemas.ts';
-import { SECOND_FACTORS } from '../../../records/second-factors.ts';
+import { requiredField } from '../../../http/server/body.ts';
+import { SECOND_FACTORS } from '../../../records/users/second-factors.ts';
 import type { Claimant } from '../claimant.ts';
-import { factorEvents } from '../declaration.ts';
 import {
   type ChallengeModel,
   challengeView,
@@ -15,6 +14,7 @@ import {
   type FactorDependencies,
   type Verification,
 } from '../factor.ts';
+import { factorEvents } from '../factors-declaration.ts';
 import { activeAuthenticators } from '../policy.ts';
 import { countGuesses } from '../verify.ts';
 import { RECOVERY_KIND, useRecoveryCode } from './codes.ts';

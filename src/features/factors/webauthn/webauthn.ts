@@ -21,10 +21,10 @@ import {
   relyingPartyFor,
   serverRelyingParty,
 } from '../../../capabilities/webauthn/relying-party.ts';
-import { roamingVerification } from '../../../records/guardian.ts';
-import type { Frozen } from '../../../records/record.ts';
-import { SECOND_FACTORS } from '../../../records/second-factors.ts';
-import type { WebAuthnCredential } from '../../../records/webauthn.ts';
+import type { Frozen } from '../../../records/base/record.ts';
+import type { WebAuthnCredential } from '../../../records/base/webauthn.ts';
+import { roamingVerification } from '../../../records/users/guardian.ts';
+import { SECOND_FACTORS } from '../../../records/users/second-factors.ts';
 import { sha256 } from '../../../runtime/secrets.ts';
 import { UniqueKeyError, updateWithResult } from '../../../store/contract.ts';
 import type { Claimant } from '../claimant.ts';

@@ -8,7 +8,7 @@ import { verifyJwt } from '../../../capabilities/signing/verify-jwt.ts';
 import type { PublishedKeys } from '../../../engine/base/signed-tokens.ts';
 import { ANONYMOUS_SESSION } from '../../../engine/base/signed-tokens.ts';
 import { AuthError } from '../../../http/errors.ts';
-import { anonymousSessionSeconds } from '../../../records/anonymous.ts';
+import { anonymousSessionSeconds } from '../../../records/clients/anonymous.ts';
 import { type Clock, epochSeconds } from '../../../runtime/clock.ts';
 import type { Random } from '../../../runtime/secrets.ts';
 import type { Config } from '../../../tenant/config.ts';

@@ -1,7 +1,7 @@
 // POST /bc-authorize (OpenID Connect CIBA Core 1.0 §7): an application asks a user to approve a login, without a browser.
 import type { Context } from 'koa';
 import { z } from 'zod';
-import type { Messages } from '../../../capabilities/delivery/messages.ts';
+import type { Messages } from '../../../capabilities/delivery/delivery-messages.ts';
 import type { Challenges } from '../../../capabilities/protection/challenges.ts';
 import type { RateLimits } from '../../../capabilities/protection/rate-limit.ts';
 import { admissionError, requestedOrganization } from '../../../engine/admission/admission.ts';
@@ -11,19 +11,19 @@ import {
 } from '../../../engine/authorize/backchannel-parameters.ts';
 import { requestedDetails } from '../../../engine/base/authorization-details.ts';
 import { BACKCHANNEL_INTERVAL, issueBackchannelRequest } from '../../../engine/base/backchannel-requests.ts';
-import { bodyFields, requiredField } from '../../../http/body.ts';
 import { AuthError } from '../../../http/errors.ts';
 import { CLIENT_FIELDS, optional, required } from '../../../http/parameter-schemas.ts';
-import { asksEachTime } from '../../../records/apis.ts';
-import { authenticationMethod } from '../../../records/client-authentication.ts';
+import { bodyFields, requiredField } from '../../../http/server/body.ts';
+import { asksEachTime } from '../../../records/clients/apis.ts';
+import { authenticationMethod } from '../../../records/clients/client-authentication.ts';
 import type { Client } from '../../../records/collections.ts';
 import { type Clock, epochSeconds } from '../../../runtime/clock.ts';
 import { jsonOf } from '../../../runtime/json.ts';
 import type { Config } from '../../../tenant/config.ts';
 import type { User } from '../../../users/user.ts';
 import type { Users } from '../../../users/users.ts';
-import { APPROVAL_PATH, CIBA_GRANT } from './callbacks.ts';
-import { cibaLimits } from './declaration.ts';
+import { APPROVAL_PATH, CIBA_GRANT } from './ciba-callbacks.ts';
+import { cibaLimits } from './ciba-declaration.ts';
 import { requestId } from './request-id.ts';
 
 export interface AuthorizationDependencies extends HintDependencies, MailDependencies, BackchannelParameters {

@@ -1,7 +1,8 @@
 // `auth_req_id`. Expired requests are not stored any more, but an application with a compliance level still gets
 // `expired_token` (CIBA Core §11), because its ids contain the expiry.
+
+import { profileOf } from '../../../records/clients/compliance-levels.ts';
 import type { Client } from '../../../records/collections.ts';
-import { profileOf } from '../../../records/compliance-levels.ts';
 
 /** @param expiresAt epoch seconds. */
 export function requestId(client: Client, ticket: string, expiresAt: number): string {

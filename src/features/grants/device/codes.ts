@@ -1,8 +1,8 @@
 // Device codes and their user codes (RFC 8628): the device holds a ticket, which yields tokens once a user who
 // typed the user code has logged in and allowed the request.
 import type { Challenges } from '../../../capabilities/protection/challenges.ts';
-import { asksEachTime } from '../../../records/apis.ts';
-import type { DeviceFlowSettings } from '../../../records/tenant-settings.ts';
+import { asksEachTime } from '../../../records/clients/apis.ts';
+import type { DeviceFlowSettings } from '../../../records/tenant/tenant-settings.ts';
 import { type Clock, epochSeconds } from '../../../runtime/clock.ts';
 import type { Random } from '../../../runtime/secrets.ts';
 import type { Config } from '../../../tenant/config.ts';

@@ -1,10 +1,10 @@
 // The export of users as a job. Its output is stored in compressed parts.
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import type { JobRecord } from '../../../records/jobs.ts';
-import type { Frozen } from '../../../records/record.ts';
+import type { Frozen } from '../../../records/base/record.ts';
+import type { JobRecord } from '../../../records/state/jobs.ts';
 import type { Store } from '../../../store/contract.ts';
-import { userView } from '../resources/users/user.ts';
+import { userView } from '../resources/users/user-calls.ts';
 import { type Job, partWrite, type Step } from './jobs.ts';
 
 const compress = promisify(gzip);

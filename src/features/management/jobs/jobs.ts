@@ -3,16 +3,16 @@
 // docs/decisions/management-api.md#jobs-wait-instead-of-being-refused
 import PQueue from 'p-queue';
 import type { Logger } from 'pino';
-import type { JobFaultRecord } from '../../../records/job-faults.ts';
-import type { JobPartRecord, JobRecord } from '../../../records/jobs.ts';
-import type { Frozen } from '../../../records/record.ts';
+import type { Frozen } from '../../../records/base/record.ts';
+import type { JobFaultRecord } from '../../../records/state/job-faults.ts';
+import type { JobPartRecord, JobRecord } from '../../../records/state/jobs.ts';
 import type { Background } from '../../../runtime/background.ts';
 import { type Clock, epochSeconds } from '../../../runtime/clock.ts';
 import type { Random } from '../../../runtime/secrets.ts';
 import type { Store, Write } from '../../../store/contract.ts';
 import type { Leases } from '../../../store/leases.ts';
-import { apiError } from '../errors.ts';
 import { idOf } from '../ids.ts';
+import { apiError } from '../management-errors.ts';
 
 export type Job = Frozen<JobRecord>;
 

@@ -4,11 +4,11 @@
 import { createHmac } from 'node:crypto';
 import type { Context } from 'koa';
 import { AuthError, linkExpired } from '../../../http/errors.ts';
-import type { RouteDeclarations } from '../../../http/router.ts';
+import type { RouteDeclarations } from '../../../http/server/router.ts';
 import { type Clock, epochSeconds } from '../../../runtime/clock.ts';
 import { isSameSecret } from '../../../runtime/secrets.ts';
-import { managementLimits } from '../declaration.ts';
-import { managementShape } from '../errors.ts';
+import { managementLimits } from '../management-declaration.ts';
+import { managementShape } from '../management-errors.ts';
 import { exportFile } from './export-job.ts';
 import type { Job, Jobs } from './jobs.ts';
 

@@ -1,13 +1,13 @@
 // The jobs that import and export users.
 
 import { AuthError } from '../../../http/errors.ts';
-import { DATABASE } from '../../../records/connections.ts';
-import { importRules } from '../../../records/database-attributes.ts';
+import { DATABASE } from '../../../records/connections/connections.ts';
+import { importRules } from '../../../records/connections/database-attributes.ts';
 import { customDatabase, databaseOptions } from '../../../records/database-options.ts';
 import type { Store, Write } from '../../../store/contract.ts';
 import { expectedConnection } from '../../../users/connection-check.ts';
-import { FileFault, readFile } from '../../../users/transfer/file.ts';
 import { type ImportDependencies, type ImportOutcome, importUsers } from '../../../users/transfer/import.ts';
+import { FileFault, readFile } from '../../../users/transfer/transfer-file.ts';
 import { exportStep } from './export-job.ts';
 import {
   createJobs,

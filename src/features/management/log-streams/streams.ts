@@ -5,11 +5,11 @@
 
 import { createHmac } from 'node:crypto';
 import type { Logger } from 'pino';
-import type { DocumentRecord } from '../../../records/documents.ts';
-import type { LogStreamPositionRecord } from '../../../records/log-events.ts';
-import { type PiiConfig, piiConfigSchema, sinkOf } from '../../../records/log-streams.ts';
-import type { Frozen } from '../../../records/record.ts';
+import type { LogStreamPositionRecord } from '../../../records/base/log-events.ts';
+import type { Frozen } from '../../../records/base/record.ts';
 import type { SendResult, Sink, SinkNeeds, StreamedEvent } from '../../../records/sinks/sink.ts';
+import type { DocumentRecord } from '../../../records/tenant/documents.ts';
+import { type PiiConfig, piiConfigSchema, sinkOf } from '../../../records/tenant/log-streams.ts';
 import type { Background } from '../../../runtime/background.ts';
 import type { Measures } from '../../../runtime/measures.ts';
 import type { Random } from '../../../runtime/secrets.ts';

@@ -1,22 +1,22 @@
 // The calls for settings that deploy tools write and read back.
 import { z } from 'zod';
-import { usualMembers } from '../../../records/documents.ts';
-import { subjectTokenType } from '../../../records/exchange-profile-schema.ts';
+import { usualMembers } from '../../../records/tenant/documents.ts';
+import { subjectTokenType } from '../../../records/tenant/exchange-profile-schema.ts';
 import {
   type NetworkAcl,
   networkAclFault,
   networkAclShape,
   networkAclWarnings,
-} from '../../../records/network-acls.ts';
+} from '../../../records/tenant/network-acls.ts';
 import type { Call } from '../call.ts';
 import { documentResourceCalls } from '../document-calls.ts';
 import { type DocumentDependencies, documentsOf } from '../document-resource.ts';
-import { apiError } from '../errors.ts';
-import { flag, repeatable } from '../fields.ts';
 import { idOf, letters } from '../ids.ts';
+import { apiError } from '../management-errors.ts';
+import { flag, repeatable } from '../management-fields.ts';
 import { notFound } from '../resource.ts';
-import type { StoredSetting } from './stored-setting.ts';
-import { userAttributeProfiles } from './user-attribute-profiles.ts';
+import type { StoredSetting } from './base/stored-setting.ts';
+import { userAttributeProfiles } from './connections/user-attribute-profiles.ts';
 
 // The settings that deploy tools write and read back. Rules run at logins; nothing uses the others: hooks of older
 // tenants, forms and flows, profiles of self-service sign-up, event streams:

@@ -4,7 +4,7 @@ import { type Call, callsWith, created, noContent, ok } from '../call.ts';
 import { type DocumentDependencies, documentOf, storedObject } from '../document-resource.ts';
 import { checkedSegment, PROMPT } from '../path-segments.ts';
 import { notFound } from '../resource.ts';
-import { LANGUAGE } from './prompts.ts';
+import { LANGUAGE } from './tenant/prompts.ts';
 
 const call = callsWith<DocumentDependencies>();
 

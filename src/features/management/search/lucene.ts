@@ -1,7 +1,7 @@
 // Parser of the search syntax of users and logs: the subset of Lucene's query syntax that the hosted service
 // documents.
 import { AuthError } from '../../../http/errors.ts';
-import { apiError } from '../errors.ts';
+import { apiError } from '../management-errors.ts';
 
 /** The condition that a term sets for a value. */
 export type Match =

@@ -1,5 +1,5 @@
 // The `sort` parameter: `sort=field:1` or `sort=field:-1`.
-import { apiError } from '../errors.ts';
+import { apiError } from '../management-errors.ts';
 
 /** Parses a `sort` parameter. @throws AuthError 400 */
 export function parseSort(text: string): { field: string; descending: boolean } {

@@ -1,6 +1,6 @@
 // The common part of searches of users and logs: filters from expressions, wildcards and dates.
 import type { Filter } from '../../../store/contract.ts';
-import { apiError } from '../errors.ts';
+import { apiError } from '../management-errors.ts';
 import type { Expression, Match } from './lucene.ts';
 
 export const searchError = (message: string) => apiError(400, message, 'invalid_query_string');

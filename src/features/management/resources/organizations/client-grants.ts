@@ -4,8 +4,8 @@ import type { Organization, Records } from '../../../../records/collections.ts';
 import type { Store } from '../../../../store/contract.ts';
 import { listAll } from '../../../../store/list-all.ts';
 import { type Call, callsWith, created, noContent, ok } from '../../call.ts';
-import { repeatable } from '../../fields.ts';
 import { arrayAnswer, cursorQuery, pageQuery } from '../../list.ts';
+import { repeatable } from '../../management-fields.ts';
 import { conflict, notFound } from '../../resource.ts';
 import { organizationOf } from './organizations.ts';
 

@@ -2,9 +2,9 @@
 // organization.
 
 import { z } from 'zod';
+import { canonicalDomain } from '../../../../records/base/email.ts';
 import type { Organization } from '../../../../records/collections.ts';
-import { canonicalDomain } from '../../../../records/email.ts';
-import { type DiscoveryDomain, discoveryDomainsOf } from '../../../../records/organizations.ts';
+import { type DiscoveryDomain, discoveryDomainsOf } from '../../../../records/users/organizations.ts';
 import { sha256Hex } from '../../../../runtime/secrets.ts';
 import { type Store, UniqueKeyError } from '../../../../store/contract.ts';
 import { type Call, callsWith, created, noContent, ok } from '../../call.ts';

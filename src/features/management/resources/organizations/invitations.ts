@@ -1,22 +1,22 @@
 // `/organizations/{id}/invitations`: invitations to become a member, with roles.
 import { z } from 'zod';
-import type { Messages } from '../../../../capabilities/delivery/messages.ts';
-import { withParameters } from '../../../../http/body.ts';
+import type { Messages } from '../../../../capabilities/delivery/delivery-messages.ts';
+import { withParameters } from '../../../../http/server/body.ts';
+import { normalizeEmail } from '../../../../records/base/email.ts';
+import type { Frozen } from '../../../../records/base/record.ts';
 import type { Client, Organization } from '../../../../records/collections.ts';
-import { normalizeEmail } from '../../../../records/email.ts';
-import type { InvitationRecord } from '../../../../records/organizations.ts';
-import type { Frozen } from '../../../../records/record.ts';
+import type { InvitationRecord } from '../../../../records/users/organizations.ts';
 import { type Clock, epochSeconds } from '../../../../runtime/clock.ts';
 import type { Random } from '../../../../runtime/secrets.ts';
 import { hashSecret } from '../../../../runtime/secrets.ts';
 import type { Store } from '../../../../store/contract.ts';
 import { type Call, callsWith, noContent, ok } from '../../call.ts';
-import { apiError } from '../../errors.ts';
-import { fieldsQuery, selectFields } from '../../fields.ts';
 import { idOf } from '../../ids.ts';
 import { arraySource, listAnswer, mapped, pageQuery } from '../../list.ts';
+import { apiError } from '../../management-errors.ts';
+import { fieldsQuery, selectFields } from '../../management-fields.ts';
 import { notFound } from '../../resource.ts';
-import { requireRoles } from '../roles.ts';
+import { requireRoles } from './organization-roles-calls.ts';
 import { organizationOf } from './organizations.ts';
 
 export interface InvitationsDependencies {

@@ -1,14 +1,14 @@
 // `/organizations`: the organizations.
 import { z } from 'zod';
 import type { Organization, Records } from '../../../../records/collections.ts';
-import { organizationSchema } from '../../../../records/tenant.ts';
+import { organizationSchema } from '../../../../records/tenant/tenant.ts';
 import type { Random } from '../../../../runtime/secrets.ts';
 import type { Store } from '../../../../store/contract.ts';
 import { listAll } from '../../../../store/list-all.ts';
 import { type Call, callsWith, ok } from '../../call.ts';
-import { apiError } from '../../errors.ts';
-import { metadataTexts } from '../../fields.ts';
 import { idOf } from '../../ids.ts';
+import { apiError } from '../../management-errors.ts';
+import { metadataTexts } from '../../management-fields.ts';
 import { checkedBy, conflict, merged, notFound, resourceCalls } from '../../resource.ts';
 import type { Resource } from '../../resource-declaration.ts';
 

@@ -1,6 +1,6 @@
 // A user's roles, permissions and organizations.
 import { z } from 'zod';
-import type { RoleRecord } from '../../../../records/roles.ts';
+import type { RoleRecord } from '../../../../records/users/roles.ts';
 import type { Store } from '../../../../store/contract.ts';
 import { permissionsOf } from '../../../../users/permissions.ts';
 import type { Users } from '../../../../users/users.ts';
@@ -12,9 +12,9 @@ import {
   requirePermissions,
   withoutPermissions,
   withPermissions,
-} from '../permissions.ts';
-import { requireRoles } from '../roles.ts';
-import { noUserNamed, userOf } from './user.ts';
+} from '../base/permissions.ts';
+import { requireRoles } from '../organizations/organization-roles-calls.ts';
+import { noUserNamed, userOf } from './user-calls.ts';
 
 export interface UserAccessDependencies {
   store: Store;

@@ -2,17 +2,17 @@
 
 import { z } from 'zod';
 import { credentialView } from '../../../../capabilities/webauthn/credential-view.ts';
-import type { AuthenticatorRecord } from '../../../../records/authenticators.ts';
-import { emailSchema, normalizeEmail } from '../../../../records/email.ts';
-import type { PasskeyRecord } from '../../../../records/passkeys.ts';
-import type { Frozen } from '../../../../records/record.ts';
-import { type FactorKind, secondFactorOf } from '../../../../records/second-factors.ts';
+import { emailSchema, normalizeEmail } from '../../../../records/base/email.ts';
+import type { Frozen } from '../../../../records/base/record.ts';
+import type { AuthenticatorRecord } from '../../../../records/users/authenticators.ts';
+import type { PasskeyRecord } from '../../../../records/users/passkeys.ts';
+import { type FactorKind, secondFactorOf } from '../../../../records/users/second-factors.ts';
 import { withoutEnd } from '../../../../runtime/without-end.ts';
 import type { Store } from '../../../../store/contract.ts';
 import type { Users } from '../../../../users/users.ts';
 import { notFound } from '../../resource.ts';
-import { passkeyOf, passkeyView } from './passkeys.ts';
-import { userOf } from './user.ts';
+import { userOf } from './user-calls.ts';
+import { passkeyOf, passkeyView } from './user-passkeys-calls.ts';
 
 type Authenticator = Frozen<AuthenticatorRecord>;
 

@@ -3,14 +3,14 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
 import type { Locks } from '../../../../capabilities/protection/locks.ts';
-import { ADDRESS_KINDS } from '../../../../records/identities.ts';
+import { ADDRESS_KINDS } from '../../../../records/connections/identities.ts';
 import type { Config } from '../../../../tenant/config.ts';
 import type { Users } from '../../../../users/users.ts';
 import { type Call, callsWith, noContent, ok } from '../../call.ts';
-import { apiError } from '../../errors.ts';
-import { flag } from '../../fields.ts';
+import { apiError } from '../../management-errors.ts';
+import { flag } from '../../management-fields.ts';
 import { notFound } from '../../resource.ts';
-import { userOf } from './user.ts';
+import { userOf } from './user-calls.ts';
 
 export interface BlocksDependencies {
   users: Users;

@@ -1,19 +1,19 @@
 // Second factors as older clients use them: enrollments, providers, recovery codes, remembered browsers.
 
 import { z } from 'zod';
-import type { AuthenticatorRecord } from '../../../../records/authenticators.ts';
-import { emailSchema } from '../../../../records/email.ts';
-import type { Frozen } from '../../../../records/record.ts';
-import { ALL_SECOND_FACTORS, secondFactorOf } from '../../../../records/second-factors.ts';
+import { emailSchema } from '../../../../records/base/email.ts';
+import type { Frozen } from '../../../../records/base/record.ts';
+import type { AuthenticatorRecord } from '../../../../records/users/authenticators.ts';
+import { ALL_SECOND_FACTORS, secondFactorOf } from '../../../../records/users/second-factors.ts';
 import type { Random } from '../../../../runtime/secrets.ts';
 import type { Store } from '../../../../store/contract.ts';
 import type { User } from '../../../../users/user.ts';
 import { type Call, callsWith, noContent, ok } from '../../call.ts';
-import { apiError } from '../../errors.ts';
 import { letters } from '../../ids.ts';
+import { apiError } from '../../management-errors.ts';
 import { notFound } from '../../resource.ts';
 import { methodView, type UserFactorsDependencies } from './authentication-method.ts';
-import { userOf } from './user.ts';
+import { userOf } from './user-calls.ts';
 
 export interface EnrollmentsDependencies extends UserFactorsDependencies {
   store: Store;

@@ -1,8 +1,8 @@
 // `/users/{id}/authentication-methods`: the second factors and passkeys of a user.
 import { z } from 'zod';
 import { type Call, callsWith, created, noContent, ok } from '../../call.ts';
-import { apiError } from '../../errors.ts';
 import { arrayAnswer, pageQuery } from '../../list.ts';
+import { apiError } from '../../management-errors.ts';
 import { conflict } from '../../resource.ts';
 import {
   factorOf,
@@ -15,8 +15,8 @@ import {
   preferred,
   type UserFactorsDependencies,
 } from './authentication-method.ts';
-import { passkeysOf, passkeyView } from './passkeys.ts';
-import { userOf } from './user.ts';
+import { userOf } from './user-calls.ts';
+import { passkeysOf, passkeyView } from './user-passkeys-calls.ts';
 
 const call = callsWith<UserFactorsDependencies>();
 

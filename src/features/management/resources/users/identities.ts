@@ -1,9 +1,9 @@
 // Linking users: identities of one person are combined into one user, and separated again.
 import { z } from 'zod';
+import type { Messages } from '../../../../capabilities/delivery/delivery-messages.ts';
 import { mailOwners, recordLink, reportLink } from '../../../../capabilities/delivery/link-notice.ts';
-import type { Messages } from '../../../../capabilities/delivery/messages.ts';
 import type { IdTokenReaders } from '../../../../engine/token/sent-id-tokens.ts';
-import { identityId } from '../../../../records/identities.ts';
+import { identityId } from '../../../../records/connections/identities.ts';
 import { type Store, UniqueKeyError } from '../../../../store/contract.ts';
 import type { Events } from '../../../../tenant/events.ts';
 import { type Identity, originalUserId, primaryIdentity } from '../../../../users/changes.ts';
@@ -11,9 +11,9 @@ import { type LinkedUsers, mayBelongToAnother } from '../../../../users/linking.
 import type { User } from '../../../../users/user.ts';
 import type { Users } from '../../../../users/users.ts';
 import { type Call, type Caller, callsWith, created, ok } from '../../call.ts';
-import { apiError } from '../../errors.ts';
+import { apiError } from '../../management-errors.ts';
 import { conflict } from '../../resource.ts';
-import { identityViews, userOf } from './user.ts';
+import { identityViews, userOf } from './user-calls.ts';
 
 export interface UserIdentitiesDependencies {
   store: Store;

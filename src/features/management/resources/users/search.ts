@@ -4,12 +4,12 @@ import type { Filter, Query, Store } from '../../../../store/contract.ts';
 import type { User } from '../../../../users/user.ts';
 import type { Users } from '../../../../users/users.ts';
 import { type Call, callsWith, ok } from '../../call.ts';
-import { fieldsQuery, flag, searchQuery, selectFields } from '../../fields.ts';
 import { cursorId, cursorOf, cursorQuery, type ListSource, listAnswer, pageQuery } from '../../list.ts';
+import { fieldsQuery, flag, searchQuery, selectFields } from '../../management-fields.ts';
+import { type HasMore, inConnection, userFilter, userSort, withMore } from '../../search/search-users.ts';
 import { parseSort } from '../../search/sort.ts';
 import { searchError } from '../../search/terms.ts';
-import { type HasMore, inConnection, userFilter, userSort, withMore } from '../../search/users.ts';
-import { userView } from './user.ts';
+import { userView } from './user-calls.ts';
 
 interface UserSearchDependencies {
   store: Store;

@@ -1,0 +1,343 @@
+// Renders messages from the tenant's own templates, or ours, in the recipient's language.
+import { join } from 'node:path';
+import { Liquid } from 'liquidjs';
+import type { Languages } from '../../http/languages.ts';
+import type { Frozen } from '../../records/base/record.ts';
+import { type EmailTemplate, MAX_RESET_SECONDS } from '../../records/tenant/delivery.ts';
+import type { TenantRecord } from '../../records/tenant/tenant.ts';
+import { enabledLocales } from '../../tenant/languages.ts';
+import type { ReportingLiquid } from '../liquid/liquid.ts';
+import { mailColors } from '../pages/colors.ts';
+import { chooseLocale, type Locale } from '../pages/locales.ts';
+import type { EmailKind, MessageKind, Notice, SmsKind, TemplateSettings } from './delivery-messages.ts';
+import {
+  type DraftFaults,
+  type DraftTemplate,
+  draftRenderer,
+  emailTemplate,
+  type RenderTenantTemplate,
+  smsTemplate,
+  storedTemplate,
+  type TenantTemplate,
+  tenantRenderer,
+} from './tenant-template.ts';
+import type { OutgoingEmail, OutgoingSms } from './transport.ts';
+
+interface TemplatesOptions {
+  directory: string;
+  /** By language tag. */
+  locales: ReadonlyMap<string, Locale>;
+  baseUrl: string;
+  settings(): Frozen<TenantRecord>;
+  /** Returns the default sender. */
+  mailFrom(): string;
+  liquid: ReportingLiquid;
+}
+
+export interface Templates {
+  render(kind: MessageKind, notice: Notice): Promise<OutgoingEmail | OutgoingSms>;
+  /** Renders a message with a draft of a template. Parts that could not be rendered are ours, and `faults` says why. */
+  draft(kind: MessageKind, notice: Notice, template: DraftTemplate): Promise<Draft>;
+  settings(kind: EmailKind): TemplateSettings;
+}
+
+/** A message that was rendered with a draft. */
+export interface Draft {
+  message: OutgoingEmail | OutgoingSms;
+  faults: DraftFaults;
+}
+
+/** Makes the templates of a tenant. Our own templates are read once. */
+export function createTemplates(options: TemplatesOptions): Templates {
+  const { directory, locales, settings, mailFrom, liquid } = options;
+  const html = builtInLiquid(join(directory, 'email'), 'escape');
+  const plain = builtInLiquid(join(directory, 'email'));
+  const renderPart = tenantRenderer(liquid);
+  const text = smsRenderer(options);
+
+  const email = async (
+    kind: EmailKind,
+    notice: Notice,
+    { template, renderPart }: TemplateSource,
+  ): Promise<OutgoingEmail> => {
+    const tenant = settings();
+    const locale = localeOf(locales, tenant, notice.languages);
+    const model = emailModel(
+      kind,
+      notice,
+      tenant,
+      locale,
+      lifetimeOf(kind, notice, storedTemplate(tenant, kind)),
+    );
+    const variables = variablesOf(tenant, notice, { locale: locale.tag });
+    const [from, subject, body] = await Promise.all([
+      renderPart(template, 'from', template.from, variables),
+      renderPart(template, 'subject', template.subject, variables),
+      renderPart(template, 'body', template.body, variables),
+    ]);
+    return {
+      channel: 'email',
+      to: notice.to,
+      from: oneLine(from ?? mailFrom()),
+      subject: oneLine(subject ?? model.subject),
+      html: body ?? String(await html.renderFile('html', model)),
+      text: String(await plain.renderFile('text', model)),
+      ...(notice.code === undefined ? {} : { code: notice.code }),
+      ...(notice.url === undefined ? {} : { link: notice.url }),
+      source: { kind, notice, locale: locale.tag },
+    };
+  };
+
+  const render = (kind: MessageKind, notice: Notice, source: TemplateSource) =>
+    kind === 'passwordless_sms' || kind === 'mfa_sms'
+      ? text(kind, notice, source)
+      : email(kind, notice, source);
+  const tenantTemplate = (kind: MessageKind, notice: Notice): TenantTemplate => {
+    if (kind === 'passwordless_sms' || kind === 'mfa_sms') return smsTemplate(settings(), kind, notice);
+    return emailTemplate(settings(), kind, notice);
+  };
+  return {
+    render: (kind, notice) => render(kind, notice, { template: tenantTemplate(kind, notice), renderPart }),
+    draft: async (kind, notice, template) => {
+      const faults: DraftFaults = {};
+      const source = { template: { name: 'draft', ...template }, renderPart: draftRenderer(liquid, faults) };
+      return { message: await render(kind, notice, source), faults };
+    },
+    settings: (kind) => settingsOf(kind, storedTemplate(settings(), kind)),
+  };
+}
+
+function smsRenderer({ directory, locales, settings, baseUrl }: TemplatesOptions) {
+  const sms = builtInLiquid(join(directory, 'sms'));
+  return async (
+    kind: SmsKind,
+    notice: Notice,
+    { template, renderPart }: TemplateSource,
+  ): Promise<OutgoingSms> => {
+    const tenant = settings();
+    const locale = localeOf(locales, tenant, notice.languages);
+    const { code = '' } = notice;
+    const name = notice.application?.name ?? tenant.tenant.friendly_name;
+    const lead = locale.text(`sms.${kind}`, { code, application: name });
+    const all = variablesOf(tenant, notice, { locale: locale.tag });
+    const variables = kind === 'mfa_sms' ? { ...all, tenant: tenantOf(tenant) } : all;
+    const rendered = await renderPart(template, 'text', template.body, variables);
+    // A message without its code is of no use.
+    const body = kind === 'mfa_sms' && rendered?.includes(code) !== true ? undefined : rendered;
+    const { from } = template;
+    return {
+      channel: 'sms',
+      to: notice.to,
+      text:
+        body ?? String(await sms.renderFile('message', { lead, code, host: new URL(baseUrl).host })).trim(),
+      code,
+      source: { kind, notice, locale: locale.tag },
+      ...(from === undefined ? {} : { from }),
+    };
+  };
+}
+
+/**
+ * `tenant` in templates of second factors is an object, as in the hosted service; in those of e-mails it is the name.
+ */
+function tenantOf({ tenant: { friendly_name } }: Frozen<TenantRecord>) {
+  return { friendly_name, friendlyName: friendly_name, name: friendly_name };
+}
+
+/** The tenant's own template, and the function that renders it. */
+interface TemplateSource {
+  template: TenantTemplate;
+  renderPart: RenderTenantTemplate;
+}
+
+function builtInLiquid(root: string, outputEscape?: 'escape'): Liquid {
+  return new Liquid({
+    root,
+    extname: '.liquid',
+    ownPropertyOnly: true,
+    jsTruthy: true,
+    cache: true,
+    ...(outputEscape === undefined ? {} : { outputEscape }),
+  });
+}
+
+function localeOf(
+  locales: ReadonlyMap<string, Locale>,
+  { tenant }: Frozen<TenantRecord>,
+  languages: Languages = [],
+): Locale {
+  return chooseLocale(locales, enabledLocales(tenant), languages);
+}
+
+const MAX_LINE_LENGTH = 300;
+
+/** Puts a header's value on one line, against header injection. */
+function oneLine(text: string): string {
+  return text
+    .replace(/[\p{Cc}\u2028\u2029]+/gu, ' ')
+    .trim()
+    .slice(0, MAX_LINE_LENGTH);
+}
+
+// The variables of the tenant's templates, named as in the hosted service.
+
+/** Fields that users may read themselves: not `app_metadata`. */
+const USER_FIELDS = [
+  'email',
+  'email_verified',
+  'phone_number',
+  'username',
+  'name',
+  'given_name',
+  'family_name',
+  'nickname',
+  'picture',
+  'user_metadata',
+] as const;
+
+function variablesOf(
+  { tenant }: Frozen<TenantRecord>,
+  { to, application, connection, organization, inviter, user, url, code, method, languages }: Notice,
+  { locale }: { locale: string },
+): Record<string, unknown> {
+  const callback = application?.callbacks[0];
+  const known = Object.fromEntries(USER_FIELDS.map((field) => [field, user?.[field]]));
+  return {
+    application: {
+      name: application?.name ?? tenant.friendly_name,
+      clientID: application?.client_id,
+      callback_domain: callback === undefined ? undefined : URL.parse(callback)?.origin,
+    },
+    connection: { name: connection?.name },
+    organization:
+      organization === undefined
+        ? undefined
+        : {
+            id: organization.id,
+            name: organization.name,
+            display_name: organization.display_name ?? organization.name,
+            metadata: organization.metadata,
+          },
+    inviter: inviter === undefined ? undefined : { name: inviter.name },
+    // A new user has no record yet.
+    user: {
+      email: to.includes('@') ? to : undefined,
+      phone_number: to,
+      ...defined(known),
+      user_id: user?.id,
+    },
+    url,
+    link: url,
+    code,
+    password: code,
+    otp: code,
+    method,
+    send: url === undefined ? 'code' : 'link',
+    tenant: tenant.friendly_name,
+    friendly_name: tenant.friendly_name,
+    support_email: tenant.support_email,
+    support_url: tenant.support_url,
+    request_language: languages?.[0],
+    locale,
+  };
+}
+
+function defined(all: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));
+}
+
+// The values that the template of an e-mail is filled with.
+
+/** Default lifetime of links, seconds: five days, as in the hosted service. */
+const LINK_SECONDS = 432_000;
+
+/**
+ * Shorter lifetimes of links that people wait for, seconds. A reset link gives the account to anybody who finds it in a
+ * mailbox.
+ */
+const LIFETIMES: Partial<Record<EmailKind, number>> = {
+  reset_email: 4 * 3600,
+  blocked_account: 86_400,
+  mfa_oob_code: 300,
+};
+
+/**
+ * Returns the settings of a template, with defaults for what the tenant has not set.
+ * @param template the tenant's own template of that kind; undefined where it has none.
+ * @returns lifetimes in seconds; that of a reset link is never more than {@link MAX_RESET_SECONDS}.
+ */
+function settingsOf(kind: EmailKind, template: Frozen<EmailTemplate> | undefined): TemplateSettings {
+  return {
+    // The welcome mail is off by default, as in the hosted service.
+    enabled: template?.enabled ?? kind !== 'welcome_email',
+    urlLifetimeInSeconds: Math.min(
+      template?.urlLifetimeInSeconds ?? LIFETIMES[kind] ?? LINK_SECONDS,
+      kind === 'reset_email' ? MAX_RESET_SECONDS : Number.POSITIVE_INFINITY,
+    ),
+    ...(template?.resultUrl === undefined ? {} : { resultUrl: template.resultUrl }),
+    includeEmailInRedirect: template?.includeEmailInRedirect ?? true,
+  };
+}
+
+/** Returns the lifetime of the credential in a message, seconds, for its text. */
+function lifetimeOf(
+  kind: EmailKind,
+  { connection, lifetimeInSeconds }: Notice,
+  template: Frozen<EmailTemplate> | undefined,
+): number {
+  if (lifetimeInSeconds !== undefined) return lifetimeInSeconds;
+  if (kind !== 'passwordless_email') return settingsOf(kind, template).urlLifetimeInSeconds;
+  const { totp } = (connection?.options ?? {}) as { totp?: { time_step?: number } };
+  return totp?.time_step ?? 180;
+}
+
+/**
+ * Returns the values that the template of an e-mail is filled with: its texts in the recipient's language, its link or
+ * code, and the tenant's branding.
+ * @param lifetime lifetime of the link or code, seconds.
+ */
+function emailModel(
+  kind: EmailKind,
+  { code, url, application, organization, inviter, method, change, address, to }: Notice,
+  { tenant, branding }: Frozen<TenantRecord>,
+  locale: Locale,
+  lifetime: number,
+) {
+  const name = application?.name ?? tenant.friendly_name;
+  const base = kind === 'passwordless_email' ? `${kind}.${url === undefined ? 'code' : 'link'}` : kind;
+  const t = (part: string) =>
+    locale.text(`email.${base}.${part}`, {
+      application: name,
+      tenant: tenant.friendly_name,
+      organization: organization?.display_name ?? organization?.name ?? '',
+      inviter: inviter?.name ?? '',
+      method: method === undefined ? '' : locale.text(`method.${method}`),
+      change: change === undefined ? '' : locale.text(`email.account_changed.change.${change}`),
+      address: address ?? '',
+      to,
+    });
+  const logo = branding.logo_url ?? tenant.picture_url;
+  return {
+    subject: t('subject'),
+    preheader: t('lead'),
+    heading: t('heading'),
+    lead: t('lead'),
+    hint: t('hint'),
+    ...(url === undefined ? {} : { url, button: t('button'), pasteHint: locale.text('email.paste') }),
+    ...(code === undefined ? {} : { code }),
+    ...(url === undefined && code === undefined ? {} : { validity: validityText(locale, lifetime) }),
+    footer: locale.text('email.footer', { tenant: tenant.friendly_name, to }),
+    brand: tenant.friendly_name,
+    ...(logo !== undefined && /^https:/i.test(logo) ? { logo } : {}),
+    supportUrl: tenant.support_url,
+    supportEmail: tenant.support_email,
+    locale: { tag: locale.tag, direction: locale.direction },
+    ...mailColors(branding.colors),
+  };
+}
+
+function validityText(locale: Locale, seconds: number): string {
+  if (seconds < 2 * 3600) return locale.text('email.minutes', { count: Math.ceil(seconds / 60) });
+  if (seconds < 2 * 86_400) return locale.text('email.hours', { count: Math.floor(seconds / 3600) });
+  return locale.text('email.days', { count: Math.floor(seconds / 86_400) });
+}

@@ -1,0 +1,31 @@
+// The limits and log events of the engine.
+import { limitsOf } from '../../http/limits.ts';
+import { eventTypesOf } from '../../records/base/log-events.ts';
+
+export const engineLimits = limitsOf({
+  authorize: { capacity: 600, perMinute: 600, per: 'address', where: '`/authorize`' },
+  token: { capacity: 600, perMinute: 1800, per: 'address', where: '`/oauth/token`' },
+  par: { capacity: 600, perMinute: 6000, per: 'address', where: '`/oauth/par`' },
+  revoke: { capacity: 100, perMinute: 600, per: 'address', where: '`/oauth/revoke`' },
+  introspect: { capacity: 1000, perMinute: 6000, per: 'address', where: '`/oauth/introspect`' },
+  // As the specification of the API says: minus one per request, plus one per minute.
+  userinfo: { capacity: 10, perMinute: 1, per: 'user', where: '`/userinfo`', ofRoute: true },
+  discovery: { capacity: 200, perMinute: 1200, per: 'address', where: '`/.well-known/*`, `/client/*`' },
+});
+
+export const engineEvents = eventTypesOf({
+  s: 'A login succeeded.',
+  sdel: 'A session began in which somebody else acts for the user (session transfer).',
+  w: 'A session transfer token was not accepted; the description says why.',
+  sertft: 'A session transfer token was given for a refresh token.',
+  f: { meaning: 'A login was refused; the description says why.', bounds: 'rejections' },
+  mfar: 'A login needs a second factor.',
+  gd_auth_rejected: 'A login was rejected at a device.',
+  slo: 'A user logged out.',
+  flo: { meaning: 'A logout was refused; the description says why.', bounds: 'rejections' },
+  feacft: 'An authorization code could not be exchanged for tokens.',
+  fertft: 'A refresh token could not be exchanged for tokens.',
+  ferrt: 'A refresh token was used a second time; its family was revoked.',
+  custom_claim_left_out: 'A declared claim was left out because of its size; the description says which.',
+  feccft: "An application's own credentials could not be exchanged for tokens.",
+});

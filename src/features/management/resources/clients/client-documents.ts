@@ -1,0 +1,203 @@
+// `/clients/cimd`: applications that describe themselves in a document at a URL, which is their client_id (OAuth Client ID
+// Metadata Document, draft-ietf-oauth-client-id-metadata-document). Only who may create clients registers them.
+// docs/decisions/clients-keys.md#an-application-with-a-metadata-document-has-its-url-as-client_id
+import { z } from 'zod';
+import { isLoopback } from '../../../../http/loopback.ts';
+import type { Outbound } from '../../../../http/outbound/outbound.ts';
+import { OutboundError } from '../../../../http/outbound/outbound-error.ts';
+import { clientSchema } from '../../../../records/clients/clients.ts';
+import type { Client } from '../../../../records/collections.ts';
+import { type Call, callsWith, ok } from '../../call.ts';
+import { apiError } from '../../management-errors.ts';
+import { checkedBy } from '../../resource.ts';
+import { type ClientsDependencies, withDefaults } from './clients-calls.ts';
+
+export interface ClientDocumentsDependencies extends ClientsDependencies {
+  outbound: Pick<Outbound, 'fetch'>;
+}
+
+/** The largest document, bytes: the draft's own recommendation (§6.6). */
+const MAX_DOCUMENT_BYTES = 5 * 1024;
+
+/**
+ * Whether a URL may be the client_id of an application (§3): with a path, and without user information, fragment and dot
+ * segments.
+ */
+function isClientUrl(text: string): boolean {
+  const url = URL.parse(text);
+  return (
+    url !== null &&
+    /^https?:$/.test(url.protocol) &&
+    url.href === text &&
+    url.pathname !== '/' &&
+    url.username + url.password + url.hash === ''
+  );
+}
+
+const clientUrl = z
+  .string()
+  .max(255)
+  .refine(
+    isClientUrl,
+    'must be the normal form of an https URL with a path, without credentials and fragment',
+  );
+
+/**
+ * Whether browsers may be sent to a URL that a stranger's document names: https, plain http on the user's own machine, and
+ * the private-use schemes of native applications, which have a dot (RFC 8252 §7.1). No pattern, and nothing that runs code.
+ */
+function isRedirectUri(text: string): boolean {
+  const url = URL.parse(text);
+  if (url === null || url.hash !== '' || text.includes('*')) return false;
+  if (url.protocol === 'http:') return isLoopback(url.hostname);
+  return url.protocol === 'https:' || url.protocol.includes('.');
+}
+
+const uri = z.string().min(1).max(2048);
+
+/** What is read of a document. The application authenticates with no secret, since anybody can read the document. */
+const documentSchema = z.looseObject({
+  client_id: z.string(),
+  client_name: z.string().min(1).max(255),
+  redirect_uris: z
+    .array(uri.refine(isRedirectUri, 'must be https, a loopback URL, or of a private-use scheme'))
+    .min(1)
+    .max(100),
+  logo_uri: uri.refine((text) => URL.parse(text)?.protocol === 'https:', 'must be an https URL').optional(),
+  grant_types: z.array(z.enum(['authorization_code', 'refresh_token'])).default(['authorization_code']),
+  response_types: z.array(z.literal('code')).optional(),
+  token_endpoint_auth_method: z.literal('none', 'must be none').default('none'),
+  client_secret: z.never('must not be in a document').optional(),
+});
+
+const READ = Object.keys(documentSchema.shape);
+
+/** A document, as the hosted service answers it. */
+interface Described {
+  mapped_fields: Record<string, unknown> & { external_client_id: string };
+  validation: { valid: boolean; violations: string[]; warnings: string[] };
+}
+
+/** Fetches the document of a client, and checks it. @throws AuthError 400 when there is none */
+async function describe({ outbound }: ClientDocumentsDependencies, url: string): Promise<Described> {
+  const document = await fetchDocument(outbound, url);
+  const { data, error } = documentSchema.safeParse(document);
+  const violations = error?.issues.map(({ path, message }) => `${path.join('.')}: ${message}`) ?? [];
+  if (data !== undefined && data.client_id !== url)
+    violations.push('client_id: must be the URL of the document');
+  const ignored = Object.keys(document).filter((name) => !READ.includes(name));
+  const warning = `Ignoring unsupported properties: ${ignored.join(', ')}.`;
+  return {
+    mapped_fields: {
+      external_client_id: url,
+      ...(data !== undefined && {
+        name: data.client_name,
+        callbacks: data.redirect_uris,
+        ...(data.logo_uri !== undefined && { logo_uri: data.logo_uri }),
+        grant_types: data.grant_types,
+        ...PUBLIC,
+      }),
+    },
+    validation: {
+      valid: violations.length === 0,
+      violations,
+      warnings: ignored.length === 0 ? [] : [warning],
+    },
+  };
+}
+
+/** A redirect could lead to a document of somebody else (§6.3), so none is followed. */
+async function fetchDocument(
+  outbound: Pick<Outbound, 'fetch'>,
+  url: string,
+): Promise<Record<string, unknown>> {
+  const fail = (why: string) =>
+    apiError(400, `The document at ${url} cannot be used: ${why}`, 'invalid_body');
+  const response = await outbound
+    .fetch(url, {
+      headers: { accept: 'application/json' },
+      redirect: 'manual',
+      maxBytes: MAX_DOCUMENT_BYTES,
+    })
+    .catch((thrown: unknown) => {
+      throw thrown instanceof OutboundError ? fail(thrown.message) : thrown;
+    });
+  if (response.status !== 200) throw fail(`it was answered ${response.status}`);
+  const { success, data } = z
+    .record(z.string(), z.unknown())
+    .safeParse(await response.json().catch(() => undefined));
+  if (!success) throw fail('it is no JSON object');
+  return data;
+}
+
+const PUBLIC = { app_type: 'native', token_endpoint_auth_method: 'none' };
+
+/** Members of such an application, which is a third party's and authenticates its tokens by rotating them. */
+const THIRD_PARTY = {
+  is_first_party: false,
+  oidc_conformant: true,
+  sso_disabled: false,
+  custom_login_page_on: true,
+  jwt_configuration: { alg: 'RS256', lifetime_in_seconds: 3600 },
+  refresh_token: { rotation_type: 'rotating', expiration_type: 'expiring', leeway: 0 },
+  external_metadata_type: 'cimd',
+  external_metadata_created_by: 'admin',
+};
+
+async function register(
+  deps: ClientDocumentsDependencies,
+  { mapped_fields: fields }: Described,
+): Promise<Client> {
+  const clients = deps.store.collection('clients');
+  const client_id = fields.external_client_id;
+  const parsed = (before: object, kept: object = {}) => {
+    const client = checkedBy(clientSchema, { ...THIRD_PARTY, ...before, ...fields, ...kept, client_id });
+    return withDefaults(client, () => deps.random(48).toString('base64url'));
+  };
+  return clients.upsert(client_id, (current) => {
+    if (current === undefined) return parsed({});
+    const { id: _, ...before } = current;
+    if (before.external_metadata_type !== 'cimd')
+      throw apiError(409, 'A client with this client_id exists that has no document');
+    // What an administrator allowed beyond the document stays, and so does how it must authenticate.
+    const grant_types = [...new Set([...(before.grant_types ?? []), ...(fields.grant_types as string[])])];
+    const { app_type, token_endpoint_auth_method } = { ...PUBLIC, ...before };
+    return { ...parsed(before, { app_type, token_endpoint_auth_method }), grant_types };
+  });
+}
+
+const call = callsWith<ClientDocumentsDependencies>();
+const body = z.strictObject({ external_client_id: clientUrl });
+
+export const clientDocumentCalls: Call<ClientDocumentsDependencies>[] = [
+  call({
+    method: 'POST',
+    path: '/clients/cimd/preview',
+    scopes: ['create:clients', 'update:clients'],
+    summary: 'Show what the document of an application says',
+    body,
+    handle: async (deps, request) => {
+      const url = request.body.external_client_id;
+      const described = await describe(deps, url);
+      const known = await deps.store.collection('clients').get(url);
+      return ok({ ...described, ...(known && { client_id: known.client_id }) }, { isUnchanged: true });
+    },
+  }),
+  call({
+    method: 'POST',
+    path: '/clients/cimd/register',
+    scopes: ['create:clients', 'update:clients'],
+    summary: 'Register an application by its document, or bring it up to date',
+    body,
+    handle: async (deps, request) => {
+      const described = await describe(deps, request.body.external_client_id);
+      // The other server decided how long that took.
+      await request.admitAgain();
+      const { violations } = described.validation;
+      if (violations.length > 0)
+        throw apiError(400, `The document cannot be used: ${violations.join('; ')}`, 'invalid_body');
+      const { client_id } = await register(deps, described);
+      return ok({ client_id, ...described }, { after: { client_id, ...described.mapped_fields } });
+    },
+  }),
+];
