@@ -40,11 +40,11 @@ import { organizationClientCalls } from './resources/organizations/organization-
 import { organizationConnectionCalls } from './resources/organizations/organization-connections-calls.ts';
 import { organizationMemberCalls } from './resources/organizations/organization-members-calls.ts';
 import { organizationRoleCalls } from './resources/organizations/organization-roles.ts';
-import { type RolesDependencies, roleCalls } from './resources/organizations/organization-roles-calls.ts';
 import {
   type OrganizationsDependencies,
   organizationCalls,
 } from './resources/organizations/organizations.ts';
+import { type RolesDependencies, roleCalls } from './resources/organizations/roles-calls.ts';
 import { storedSettingCalls } from './resources/stored-setting-calls.ts';
 import { storedPartCalls } from './resources/stored-setting-parts.ts';
 import { attackProtectionCalls } from './resources/tenant/attack-protection.ts';

@@ -16,8 +16,8 @@ import { arraySource, listAnswer, mapped, pageQuery } from '../../list.ts';
 import { apiError } from '../../management-errors.ts';
 import { fieldsQuery, selectFields } from '../../management-fields.ts';
 import { notFound } from '../../resource.ts';
-import { requireRoles } from './organization-roles-calls.ts';
 import { organizationOf } from './organizations.ts';
+import { requireRoles } from './roles-calls.ts';
 
 export interface InvitationsDependencies {
   store: Store;

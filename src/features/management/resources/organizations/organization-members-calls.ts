@@ -16,8 +16,8 @@ import {
 import { apiError } from '../../management-errors.ts';
 import { fieldsQuery, selectFields } from '../../management-fields.ts';
 import { notFound } from '../../resource.ts';
-import { memberView, requireRoles } from './organization-roles-calls.ts';
 import { organizationOf } from './organizations.ts';
+import { memberView, requireRoles } from './roles-calls.ts';
 
 const userIds = z.strictObject({ members: z.array(z.string().min(1).max(255)).min(1).max(50) });
 const roleIds = z.strictObject({ roles: z.array(z.string().min(1).max(64)).min(1).max(50) });

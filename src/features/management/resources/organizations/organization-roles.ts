@@ -4,8 +4,8 @@ import type { Store } from '../../../../store/contract.ts';
 import { type Call, callsWith, ok } from '../../call.ts';
 import { arraySource, cursorQuery, listAnswer, mapped } from '../../list.ts';
 import { fieldsQuery, selectFields } from '../../management-fields.ts';
-import { memberView, requireRoles } from './organization-roles-calls.ts';
 import { organizationOf } from './organizations.ts';
+import { memberView, requireRoles } from './roles-calls.ts';
 
 const call = callsWith<{ store: Store }>();
 const path = '/organizations/:id/roles/:role_id';

@@ -13,7 +13,7 @@ import {
   withoutPermissions,
   withPermissions,
 } from '../base/permissions.ts';
-import { requireRoles } from '../organizations/organization-roles-calls.ts';
+import { requireRoles } from '../organizations/roles-calls.ts';
 import { noUserNamed, userOf } from './user-calls.ts';
 
 export interface UserAccessDependencies {
