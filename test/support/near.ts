@@ -182,7 +182,9 @@ function withTexts(text: string): string {
 /** Returns the files of src that name a template, or the page that has it as a part. */
 function namersOf(path: string): string[] {
   const [, name] = /^views\/(?:pages\/|partials\/|email\/|sms\/)?(.*?)\.\w+$/.exec(path) ?? [];
-  return name === undefined ? [] : sources.filter((source) => read(source).includes(`'${name}'`));
+  const namers = sources.filter((source) => name !== undefined && read(source).includes(`'${name}'`));
+  // A word such as `html` is quoted everywhere.
+  return namers.length > 10 ? [] : namers;
 }
 
 /** Returns the files of src that name what the changed lines and those around them export. */
