@@ -282,6 +282,23 @@ describe('/jobs and /tickets', () => {
     expect((await api('POST', '/jobs/users-imports', new FormData(), weak)).status).to.equal(403);
   });
 
+  it('rejects a form that is too large beside its file, though it does not say how large it is', async () => {
+    const sendInParts = async (preamble: string) => {
+      const part = (name: string, content: string) =>
+        `--x\r\nContent-Disposition: form-data; name=${name}\r\n\r\n${content}\r\n`;
+      const form = `${preamble}\r\n${part('connection_id', connectionId)}${part('"users"; filename="a.json"', '[]')}--x--\r\n`;
+      const { status } = await fetch(`${server.url}/api/v2/jobs/users-imports`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${token}`, 'content-type': 'multipart/form-data; boundary=x' },
+        body: new Blob([form]).stream(),
+        duplex: 'half',
+      } as RequestInit);
+      return status;
+    };
+    expect(await sendInParts('')).to.equal(202);
+    expect(await sendInParts('a'.repeat(600_000))).to.equal(413);
+  });
+
   it('continues a job after a restart, and deletes the input of a finished one', async () => {
     const { store } = server;
     const process = (ending: AbortSignal) => {
