@@ -1,5 +1,5 @@
 // A store whose next batch or update of a kind waits while something else happens, as between two requests of a busy server.
-import type { ArtifactRecord } from '../../src/records/engine.ts';
+import type { ArtifactRecord } from '../../src/records/state/engine.ts';
 import type { Collection, Store, Write } from '../../src/store/contract.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { StoreOptions } from '../../src/store/store-options.ts';

@@ -2,7 +2,7 @@
 //
 // By their imports nearly all tests depend on nearly all of src, because they start a whole server. So nearness is measured
 // by three signs, each worth more the fewer tests have it:
-//   words    the test says what the changed lines say: names, wire names, messages, words of its title
+//   words    the test says what the changed lines say: names, wire names, messages, clauses of standards, words of its title
 //   path     folders and names that test and file have in common: test/saml, src/features/saml
 //   imports  the test reaches the file by few imports, without starting a server
 // Where functions are changed that other files call, the tests that are nearest to these files are near, too.
@@ -90,9 +90,9 @@ function filesBelow(folder: string): string[] {
     .map(({ parentPath, name }) => posix.join(parentPath, name));
 }
 
-/** Returns the words of a text: names as a whole and by their parts, without the `s` of a plural. */
+/** Returns the words of a text: names as a whole and by their parts, without the `s` of a plural; and clauses of standards. */
 function wordsOf(text: string): Set<string> {
-  const words = new Set<string>();
+  const words = new Set<string>(text.match(/RFC \d+|§[\d.]*\d/g));
   for (const [name] of text.matchAll(/[A-Za-z][A-Za-z0-9]*(?:[_-][A-Za-z0-9]+)*/g)) {
     const parts = name.split(/[_-]|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])/);
     if (parts.length > 1) words.add(name.toLowerCase());
