@@ -10,7 +10,7 @@ export const ROOT = fileURLToPath(new URL('../', import.meta.url));
 const SOURCE = join(ROOT, 'src/');
 
 /** The programs, and the modules that are imported by path at run time. */
-const PROGRAMS = [
+export const PROGRAMS = [
   'cli.ts',
   'testing/index.ts',
   'capabilities/liquid/liquid-worker.ts',

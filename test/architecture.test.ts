@@ -1,7 +1,9 @@
 // Checks the import rules of the design: which parts of the source may import which others.
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { cruise, type ICruiseResult } from 'dependency-cruiser';
+import { PROGRAMS } from '../build/bundle.ts';
 
 /**
  * The map from top to bottom: each part imports only from lines below it, types included, and not from others in its
@@ -236,6 +238,29 @@ describe('the architecture', () => {
     for (const file of ['serve', 'start', 'server', 'features'])
       expect(reached).not.to.include(`src/server/${file}.ts`);
     expect([...reached].filter((source) => source.includes('oidc-provider'))).to.deep.equal([]);
+  });
+
+  it('has every file that is found by its path at run time, and bundles each that is a thread of its own', () => {
+    const found = result.modules
+      .filter(({ source }) => source.startsWith('src/'))
+      .flatMap(({ source }) => {
+        const text = readFileSync(source, 'utf8');
+        const threads = [...text.matchAll(/moduleBeside\(import\.meta\.url, '([^']+)'\)/g)].map(
+          ([, name]) => `./${name}.ts`,
+        );
+        const others = [...text.matchAll(/new URL\('(\.[^']+)', import\.meta\.url\)/g)].map(
+          ([, path]) => path,
+        );
+        const at = (path = '') => join(dirname(source), path);
+        return [
+          ...threads.map((path) => ({ isThread: true, path: at(path) })),
+          ...others.map((path) => ({ isThread: false, path: at(path) })),
+        ];
+      });
+    expect(found.filter(({ path }) => !existsSync(path))).to.deep.equal([]);
+    const threads = found.filter(({ isThread }) => isThread).map(({ path }) => path.slice('src/'.length));
+    const entries = ['cli.ts', 'testing/index.ts'];
+    expect([...entries, ...threads]).to.have.members(PROGRAMS);
   });
 
   it('reports an old Node.js by loading only what runs on it', () => {

@@ -63,7 +63,7 @@ const TOO_LONG = 'the template takes too long';
 
 /** Makes the renderer. No thread is started before the first template. */
 export function createTenantLiquid(): TenantLiquid {
-  const module = moduleBeside(import.meta.url, 'worker');
+  const module = moduleBeside(import.meta.url, 'liquid-worker');
   const { run, ...thread } = createTaskThread<LiquidJob, LiquidAnswer>({ ...LIMITS, name: 'liquid', module });
   /** Until when a template is refused, by the hash of its source. */
   const refused = new Map<string, number>();

@@ -32,7 +32,7 @@ export interface XmlThread extends Pick<TaskThread<XmlTask, XmlAnswer>, 'close' 
 
 /** Returns what runs tasks in a thread. Networks take turns, and within a network its addresses. */
 export function createXmlThread(): XmlThread {
-  const module = moduleBeside(import.meta.url, 'worker');
+  const module = moduleBeside(import.meta.url, 'saml-messages-worker');
   const { run, ...thread } = createTaskThread<XmlTask, XmlAnswer>({ ...LIMITS, name: 'saml', module });
   return {
     ...thread,

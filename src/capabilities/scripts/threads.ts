@@ -421,4 +421,9 @@ export function openWorker({ wasmModule, limits, prepared, entered, spareThreads
 }
 
 const newWorker = (data: ThreadData): Worker =>
-  startWorker({ name: 'script', module: moduleBeside(import.meta.url, 'worker'), memory: RESOURCES, data });
+  startWorker({
+    name: 'script',
+    module: moduleBeside(import.meta.url, 'script-worker'),
+    memory: RESOURCES,
+    data,
+  });

@@ -8,6 +8,7 @@ import type { Clock } from '../../runtime/clock.ts';
 import { threadEnvironment } from '../../runtime/compile-cache.js';
 import { keepLatest } from '../../runtime/latest.ts';
 import { putSpare, type SpareThreads } from '../../runtime/spare-threads.ts';
+import { moduleBeside } from '../../runtime/worker-thread.ts';
 import { type Collection, type Query, QueryTimeout, type Write } from '../contract.ts';
 import { defaultLimit } from '../filter.ts';
 import { type AnyRecord, type AnySpec, encodeRecord, encodeUpdate, hasKey, isExpired } from '../record.ts';
@@ -466,9 +467,7 @@ export function startThread(file: string, statements: string[], spare?: SpareThr
 }
 
 function newWorker(): Worker {
-  // The published package contains JavaScript; the repository runs TypeScript directly.
-  const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
-  const url = new URL(`./sqlite-worker.${extension}`, import.meta.url);
+  const url = moduleBeside(import.meta.url, 'sqlite-worker');
   // Data lives only for one commit: a small young generation keeps memory use low.
   const resourceLimits = { maxYoungGenerationSizeMb: 8 };
   return new Worker(url, { name: 'sqlite', resourceLimits, env: threadEnvironment() });
