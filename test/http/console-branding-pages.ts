@@ -32,8 +32,21 @@ export function consoleBrandingPages(model: ConsoleFrame): Record<string, SitePa
     mayDelete: true,
   };
   const page = sitePages(head);
-  const message = { name: 'verify_email', kind: 'verify_email', path: '/message', isOwn: true, isOff: false };
-  const sms = { name: 'con_1', kind: 'passwordless_sms', connection: 'texts', path: '/sms', isOff: true };
+  const message = {
+    name: 'verify_email',
+    kind: 'verify_email',
+    path: '/message',
+    isOwn: true,
+    isOff: false,
+  } as const;
+  const sms = {
+    name: 'con_1',
+    kind: 'passwordless_sms',
+    connection: 'texts',
+    path: '/sms',
+    isOwn: false,
+    isOff: true,
+  } as const;
   return {
     '/console-branding': page(BRANDING_LOOK_PAGE, {
       tab: 'look',
@@ -44,6 +57,7 @@ export function consoleBrandingPages(model: ConsoleFrame): Record<string, SitePa
       theme: themeGroups({ borders: { show_widget_shadow: false } }),
       hasTheme: true,
       pages: ['login', 'error'],
+      frameUrl: '',
       shown: { page: 'login', language: 'en', scheme: 'dark', width: 'phone' },
     }),
     '/console-branding-viewed': page(BRANDING_LOOK_PAGE, {
@@ -51,7 +65,9 @@ export function consoleBrandingPages(model: ConsoleFrame): Record<string, SitePa
       brand: brandFields({}),
       theme: themeGroups({}),
       pages: ['login'],
-      shown: {},
+      hasTheme: false,
+      frameUrl: '',
+      shown: { page: 'login', language: 'en', scheme: 'light', width: 'wide' },
       mayChange: false,
       mayDelete: false,
     }),
@@ -65,7 +81,9 @@ export function consoleBrandingPages(model: ConsoleFrame): Record<string, SitePa
       tab: 'messages',
       message,
       written: { from: '', subject: 'Hello', body: '<p>{{ url }}</p>' },
-      broken: [['body', 'tag "{% if %" not closed, line:1, col:1']],
+      isSms: false,
+      faults: { body: { status: 400, message: 'tag "{% if %" not closed, line:1, col:1' } },
+      frameUrl: '',
       from: '"Example" <no-reply@example.com>',
       subject: 'A subject that is long '.repeat(6),
       sent: 'ada.lovelace@example.test',
@@ -74,8 +92,9 @@ export function consoleBrandingPages(model: ConsoleFrame): Record<string, SitePa
       tab: 'messages',
       message: sms,
       isSms: true,
-      written: { from: '', body: '{{ code }}' },
-      broken: [],
+      written: { from: '', subject: '', body: '{{ code }}' },
+      faults: {},
+      frameUrl: '',
     }),
     '/console-branding-prompts': page(BRANDING_PROMPTS_PAGE, {
       tab: 'texts',
@@ -93,8 +112,20 @@ export function consoleBrandingPages(model: ConsoleFrame): Record<string, SitePa
         {
           name: 'login',
           texts: [
-            { key: 'title', field: 'login.title', usual: 'تسجيل الدخول إلى ${clientName}', value: '' },
-            { key: 'buttonText', field: 'login.buttonText', usual: 'متابعة', value: 'الدخول' },
+            {
+              id: 'title',
+              key: 'title',
+              field: 'login.title',
+              usual: 'تسجيل الدخول إلى ${clientName}',
+              value: '',
+            },
+            {
+              id: 'buttonText',
+              key: 'buttonText',
+              field: 'login.buttonText',
+              usual: 'متابعة',
+              value: 'الدخول',
+            },
           ],
         },
       ],

@@ -19,8 +19,8 @@ import { type SitePage, sitePages } from './site.ts';
 
 const LONG = 'a-long-name-of-a-connection-'.repeat(4);
 const used = [
-  { what: 'time', used: 31, of: 20_000 },
-  { what: 'memory', used: 16, of: 64 },
+  { what: 'time' as const, used: 31, of: 20_000 },
+  { what: 'memory' as const, used: 16, of: 64 },
 ];
 const printed = [{ level: 'info', text: 'asking the provider '.repeat(9) }];
 
@@ -52,19 +52,30 @@ export function consoleConnectionPages(model: ConsoleFrame): Record<string, Site
   return {
     '/console-connections': page(CONNECTIONS_LIST_PAGE, {
       groups: [{ kind: kindOf('samlp'), connections: list }],
+      isEmpty: false,
+      q: '',
       mayCreate: true,
     }),
-    '/console-connections-empty': page(CONNECTIONS_LIST_PAGE, { groups: [], isEmpty: true, mayCreate: true }),
+    '/console-connections-empty': page(CONNECTIONS_LIST_PAGE, {
+      groups: [],
+      isEmpty: true,
+      q: '',
+      mayCreate: true,
+    }),
     '/console-connections-kinds': page(CONNECTIONS_KINDS_PAGE, { groups: kindsByGroup() }),
     '/console-connections-new': page(CONNECTIONS_NEW_PAGE, {
       kind: kindOf('oidc'),
-      values: {},
+      action: '/new',
+      values: { name: '', display_name: '' },
+      faults: {},
       fields: refused,
       alert: 'Some values cannot be taken.',
     }),
     '/console-connections-settings': page(CONNECTIONS_SETTINGS_PAGE, {
       tab: 'settings',
       mayDelete: true,
+      faults: {},
+      displayName: 'Acme',
       connection: { ...connection, title: LONG, lacking: ['tokenURL'] },
       addresses: [{ text: 'callback', value: `https://login.example.com/${'a'.repeat(80)}` }],
       check: { fault: 'The provider did not answer in time.' },
@@ -73,15 +84,21 @@ export function consoleConnectionPages(model: ConsoleFrame): Record<string, Site
     '/console-connections-viewed': page(CONNECTIONS_SETTINGS_PAGE, {
       tab: 'settings',
       mayChange: false,
+      mayDelete: false,
+      faults: {},
+      displayName: '',
+      addresses: [],
       fields: filledFields('auth0', {}),
     }),
     '/console-connections-delete': page(CONNECTIONS_DELETE_PAGE, {
+      tab: 'settings',
       applications: 1,
       users: 12,
       isFresh: false,
     }),
     '/console-connections-applications': page(CONNECTIONS_APPLICATIONS_PAGE, {
       tab: 'applications',
+      number: 1,
       applications: [
         { name: 'Shop', client_id: 'shop', isEnabled: true },
         { name: LONG, client_id: LONG, isEnabled: false },
@@ -92,6 +109,8 @@ export function consoleConnectionPages(model: ConsoleFrame): Record<string, Site
       tab: 'scripts',
       scripts: [{ name: 'fetchUserProfile', path: '/s', isCurrent: true, isSet: true }],
       script: 'fetchUserProfile',
+      action: '/s',
+      changes: false,
       source: 'function fetchUserProfile(accessToken, context, callback) {}',
       parameters: [{ name: 'accessToken', value: '"token"' }],
       run: { failure: { kind: 'script', name: 'Error', message: 'no' }, printed, used },
@@ -99,6 +118,7 @@ export function consoleConnectionPages(model: ConsoleFrame): Record<string, Site
     '/console-connections-try': page(CONNECTIONS_TRY_PAGE, {
       tab: 'try',
       by: 'redirect',
+      action: '/try',
       isRight: false,
       steps: [
         {

@@ -11,7 +11,12 @@ const frame = {
   section: 'log',
   title: 'Log',
   isFresh: true,
-  administrator: { userId: 'gatehouse|1', name: 'Ada Lovelace', email: 'ada@example.test', role: 'owner' },
+  administrator: {
+    userId: 'gatehouse|1',
+    name: 'Ada Lovelace',
+    email: 'ada@example.test',
+    role: 'owner' as const,
+  },
   nav: ['overview', 'log'].map((name) => ({
     path: name === 'overview' ? '/console' : `/console/${name}`,
     text: `console.nav.${name}`,
@@ -92,7 +97,10 @@ export const consoleLogPages = {
       outcome: 'console.log.story.refused.why',
       who: 'Ada',
       why: 'user is blocked',
-      steps: [{ ...failed, isThis: true }, done],
+      steps: [
+        { ...failed, isThis: true },
+        { ...done, isThis: false },
+      ],
       isCut: true,
       most: 100,
     },

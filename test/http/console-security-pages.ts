@@ -1,5 +1,6 @@
 // States of the console's section "Security".
 
+import type { ConsoleFrame } from '../../src/features/console/render.ts';
 import { SECURITY_BLOCKED_PAGE } from '../../src/features/console/security/blocked.ts';
 import { SECURITY_KEYS_PAGE } from '../../src/features/console/security/console-security-keys.ts';
 import { SECURITY_FACTORS_PAGE } from '../../src/features/console/security/console-security-routes.ts';
@@ -19,13 +20,14 @@ const then = { iso: '2026-11-22T12:00:00.000Z', text: 'Nov 22, 2026, 12:00 PM UT
 const HELPED = ['allowlist', 'friendly_name', 'log_retention_days', 'allowed_logout_urls'];
 
 /** Returns the pages by path. @param model the data that all pages of the console share. */
-export const consoleSecurityPages = (model: object) => ({
+export const consoleSecurityPages = (model: ConsoleFrame) => ({
   '/console-security': sitePage(
     SECURITY_SETTINGS_PAGE,
     {
       ...model,
       isFresh: false,
       tabs,
+      part: 'attacks',
       alert: 'Payload validation error: max_attempts is too small.',
       forms: SETTINGS_FORMS.map((form) => ({
         name: form.name,
@@ -37,7 +39,7 @@ export const consoleSecurityPages = (model: object) => ({
           id: `${form.name}-${field.name}`,
           text: `console.security.${form.name}.${field.name}`,
           ...(HELPED.includes(field.name) && { help: `console.security.${form.name}.${field.name}.help` }),
-          value: shownValues(form, { enabled: true, max_attempts: 10 })[field.name],
+          value: shownValues(form, { enabled: true, max_attempts: 10 })[field.name] ?? '',
         })),
       })),
     },
@@ -72,11 +74,12 @@ export const consoleSecurityPages = (model: object) => ({
           {
             kid: 'mSgC-3bSvXLiuJHnV8LhQ-of-forty-three-signs-x',
             alg: 'RS256',
+            thumbprint: 'print',
             state: 'current',
             since: then,
           },
-          { kid: 'next', alg: 'RS256', state: 'next' },
-          { kid: 'before', alg: 'RS256', state: 'previous' },
+          { kid: 'next', alg: 'RS256', thumbprint: 'print', state: 'next' },
+          { kid: 'before', alg: 'RS256', thumbprint: 'print', state: 'previous' },
         ],
       },
     ],
@@ -103,6 +106,8 @@ export const consoleSecurityPages = (model: object) => ({
     tabs,
     path: '/console/security/blocked',
     asked: '',
+    mayUnblockAccounts: false,
+    mayUnblockAddresses: false,
     accounts: [],
     addresses: [],
   }),

@@ -1,5 +1,6 @@
 // States of the console's pages of users and actions.
 
+import type { FormatTime } from '../../src/capabilities/pages/times.ts';
 import { ACTIONS_CODE_PAGE } from '../../src/features/console/actions/code.ts';
 import {
   ACTIONS_DELETE_PAGE,
@@ -7,6 +8,7 @@ import {
   ACTIONS_LIST_PAGE,
   ACTIONS_NEW_PAGE,
   ACTIONS_VERSIONS_PAGE,
+  type ActionsDiff,
 } from '../../src/features/console/actions/console-actions-routes.ts';
 import { ACTIONS_RUNS_PAGE, ACTIONS_TEST_PAGE } from '../../src/features/console/actions/runs.ts';
 import type { ConsoleFrame } from '../../src/features/console/render.ts';
@@ -22,10 +24,17 @@ import {
   USERS_SESSIONS_PAGE,
 } from '../../src/features/console/users/console-user-sessions.ts';
 import { USERS_NEW_PAGE } from '../../src/features/console/users/console-users-routes.ts';
-import { USERS_LIST_PAGE } from '../../src/features/console/users/list.ts';
+import { USER_COLUMNS, USERS_LIST_PAGE } from '../../src/features/console/users/list.ts';
 import { USERS_FACTORS_PAGE, USERS_IDENTITIES_PAGE } from '../../src/features/console/users/login-methods.ts';
-import { USERS_JOB_PAGE, USERS_TRANSFER_PAGE } from '../../src/features/console/users/transfer.ts';
+import { TABS } from '../../src/features/console/users/paths.ts';
+import { rightsOf } from '../../src/features/console/users/rights.ts';
+import {
+  USERS_JOB_PAGE,
+  USERS_TRANSFER_PAGE,
+  type UsersJobModel,
+} from '../../src/features/console/users/transfer.ts';
 import { USERS_DELETE_PAGE } from '../../src/features/console/users/user-actions.ts';
+import type { UserAnswer } from '../../src/features/console/users/view.ts';
 import { type SitePage, sitePages } from './site.ts';
 
 const at = { iso: '2026-11-22T12:00:00.000Z', text: '22 Nov 2026, 12:00 UTC' };
@@ -33,35 +42,27 @@ const LONG = 'ada.lovelace.with.a.very.long.address@example-of-a-long-domain.tes
 const AGENT =
   'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36';
 
-const rights = Object.fromEntries(
-  [
-    ...['create', 'update', 'takeOver', 'readMetadata', 'updateMetadata', 'removeMethods', 'endSessions'],
-    ...['endTokens', 'changeRoles', 'withdraw', 'removeDevices', 'delete', 'import', 'export'],
-  ].map((name) => [name, true]),
-);
+const rights = rightsOf({
+  can: () => true,
+  administrator: { userId: 'gatehouse|1', name: 'Ada Lovelace', email: LONG, role: 'owner' },
+});
 
-const row = {
-  url: 'auth0%7C1',
+const listed: UserAnswer = {
+  user_id: 'auth0|1',
   name: 'Ada Lovelace',
-  initial: 'A',
-  address: LONG,
-  connections: ['Username-Password-Authentication', 'google-oauth2'],
-  isUnverified: true,
-  lastLogin: at,
-  logins: 42,
+  email: LONG,
+  last_login: at.iso,
+  logins_count: 42,
+  identities: ['Username-Password-Authentication', 'google-oauth2'].map((connection) => ({
+    connection,
+    user_id: '1',
+    provider: 'auth0',
+    isSocial: false,
+  })),
 };
+const tableOf = (users: UserAnswer[]) => USER_COLUMNS.tableOf(users, (() => at) as FormatTime);
+const search = { total: undefined, slow: undefined, isCut: false, isSearch: false };
 
-const TABS = [
-  'profile',
-  'identities',
-  'factors',
-  'sessions',
-  'roles',
-  'organizations',
-  'consents',
-  'devices',
-  'events',
-];
 const user = {
   id: 'auth0|67b1f0c3a2d4e5f6a7b8c9d0',
   name: 'Ada Lovelace',
@@ -115,10 +116,23 @@ const method = {
   added: at,
 };
 
-const jobOf = (job: object, failures: object = { lines: [], more: 0 }) => ({
+const jobOf = (
+  job: { isImport: boolean; location?: string; summary?: UsersJobModel['job']['summary'] },
+  failures: UsersJobModel['failures'] = { lines: [], more: 0 },
+): UsersJobModel => ({
   users: '/console/users',
   path: '/console/users/transfer',
-  job,
+  job: {
+    isOpen: false,
+    isFailed: false,
+    details: undefined,
+    done: 100,
+    summary: undefined,
+    begun: at,
+    format: undefined,
+    location: undefined,
+    ...job,
+  },
   failures,
 });
 
@@ -129,7 +143,8 @@ const usersStates = (shell: ConsoleFrame): Record<string, SitePage> => {
     '/console-users': page(USERS_LIST_PAGE, {
       ...{
         users: '/console/users',
-        rows: [row, { ...row, isBlocked: true, address: undefined }],
+        ...search,
+        table: tableOf([listed, { ...listed, blocked: true, name: LONG }]),
         q: 'ada',
         rights,
       },
@@ -137,19 +152,20 @@ const usersStates = (shell: ConsoleFrame): Record<string, SitePage> => {
         filter: '',
         connection: '',
         connections: ['users'],
-        pages: { number: 2, before: '?', next: '?page=2' },
+        pages: { number: 2, before: '?', next: '?page=2', isEnd: false },
       },
     }),
     '/console-users-none': page(USERS_LIST_PAGE, {
       ...{
         users: '/console/users',
-        rows: [],
+        ...search,
+        table: tableOf([]),
         q: 'nobody',
         filter: 'blocked',
         connection: 'users',
         isSearch: true,
       },
-      ...{ connections: ['users'], pages: { number: 1 }, rights: {} },
+      ...{ connections: ['users'], pages: { number: 1, isEnd: false }, rights },
     }),
     '/console-users-new': page(USERS_NEW_PAGE, {
       users: '/console/users',
@@ -175,6 +191,7 @@ const usersStates = (shell: ConsoleFrame): Record<string, SitePage> => {
           connection: 'google-oauth2',
           provider: 'google-oauth2',
           id: '1234567890',
+          isFirst: false,
           name: 'Ada',
           address: LONG,
         },
@@ -217,7 +234,7 @@ const usersStates = (shell: ConsoleFrame): Record<string, SitePage> => {
       otherPermissions: [{ api: 'Example API', name: 'write:things', value: '["api","write:things"]' }],
     }),
     '/console-user-organizations': tab('organizations')(USERS_ORGANIZATIONS_PAGE, {
-      organizations: [{ name: 'acme', title: 'Acme' }],
+      organizations: [{ id: 'org_1', name: 'acme', title: 'Acme' }],
     }),
     '/console-user-consents': tab('consents')(USERS_CONSENTS_PAGE, {
       grants: [
@@ -241,6 +258,8 @@ const usersStates = (shell: ConsoleFrame): Record<string, SitePage> => {
         },
       ],
       readsLog: true,
+      hasBefore: false,
+      before: -1,
       hasMore: true,
       next: 1,
     }),
@@ -252,21 +271,28 @@ const usersStates = (shell: ConsoleFrame): Record<string, SitePage> => {
       users: '/console/users',
       path: '/console/users/transfer',
       databases: [{ id: 'con_1', name: 'users' }],
+      faults: {},
       fault: { status: 400, key: 'console.users.import.noFile' },
     }),
     '/console-users-job': page(
       USERS_JOB_PAGE,
       jobOf(
-        { isImport: true, done: 100, summary: { total: 4, inserted: 2, updated: 1, failed: 1 } },
+        { isImport: true, summary: { total: 4, inserted: 2, updated: 1, failed: 1 } },
         {
-          lines: [{ user: LONG, errors: [{ message: 'The hash is not one', path: 'password_hash' }] }],
+          lines: [
+            {
+              user: LONG,
+              place: { number: 1 },
+              errors: [{ message: 'The hash is not one', path: 'password_hash' }],
+            },
+          ],
           more: 3,
         },
       ),
     ),
     '/console-users-export': page(
       USERS_JOB_PAGE,
-      jobOf({ done: 100, location: 'https://localhost/users-exports/job' }),
+      jobOf({ isImport: false, location: 'https://localhost/users-exports/job' }),
     ),
   };
 };
@@ -292,7 +318,7 @@ const action = (tab: string) => ({
   faults: {},
 });
 const CODE = 'exports.onExecutePostLogin = async (event, api) => {\n  api.access.deny("no");\n};\n';
-const diff = [
+const diff: ActionsDiff = [
   { kind: 'gap' },
   { kind: 'same', text: 'exports.onExecutePostLogin = async (event, api) => {', before: 1, after: 1 },
   { kind: 'removed', text: "  api.access.deny('no');", before: 2 },
@@ -302,10 +328,12 @@ const bound = {
   id: '1',
   name: 'Claims',
   url: '/console/actions/1',
+  trigger: 'post-login',
   version: 3,
   isChanged: true,
   isDeployed: true,
 };
+const placed = { ...bound, mayFail: false, isFirst: false, isLast: false };
 
 const actionsStates = (shell: ConsoleFrame): Record<string, SitePage> => {
   const page = sitePages({ ...shell, section: 'actions', title: 'Actions' });
@@ -319,8 +347,8 @@ const actionsStates = (shell: ConsoleFrame): Record<string, SitePage> => {
           id: 'post-login',
           stamp: 'stamp',
           bound: [
-            { ...bound, isFirst: true },
-            { ...bound, id: '2', name: 'Guard', mayFail: true, isLast: true },
+            { ...placed, isFirst: true },
+            { ...placed, id: '2', name: 'Guard', mayFail: true, isLast: true },
           ],
           free: [
             { ...bound, id: '3', name: 'Draft', isDeployed: false },
@@ -332,13 +360,17 @@ const actionsStates = (shell: ConsoleFrame): Record<string, SitePage> => {
       others: [{ ...bound, trigger: 'event-stream' }],
       mayCreate: true,
       mayOrder: true,
+      hasNone: false,
+      faults: {},
     }),
     '/console-actions-new': page(ACTIONS_NEW_PAGE, {
       actionsPath: '/console/actions',
       triggers: [{ id: 'post-login', template: CODE }],
       values: { name: 'Claims', trigger: 'post-login' },
-      faults: { name: { message: 'An action with the same name already exists.', field: 'name' } },
-      fault: { message: 'An action with the same name already exists.', field: 'name' },
+      faults: {
+        name: { status: 409, message: 'An action with the same name already exists.', field: 'name' },
+      },
+      fault: { status: 409, message: 'An action with the same name already exists.', field: 'name' },
     }),
     '/console-action': tab('code')(ACTIONS_CODE_PAGE, {
       code: CODE,
@@ -347,23 +379,23 @@ const actionsStates = (shell: ConsoleFrame): Record<string, SitePage> => {
       secrets: [{ name: 'KEY' }],
       modules: [
         { id: 'acm_1', name: 'shared', latest: 3, used: 2, isUsed: true },
-        { id: 'acm_2', name: 'other' },
+        { id: 'acm_2', name: 'other', isUsed: false },
       ],
       fault: { status: 409, key: 'console.actions.draft.changed' },
     }),
     '/console-action-deploy': tab('deploy')(ACTIONS_DEPLOY_PAGE, { diff }),
     '/console-action-versions': tab('versions')(ACTIONS_VERSIONS_PAGE, {
       versions: [
-        { id: 'b', number: 2, at, isDeployed: true },
-        { id: 'a', number: 1, at, isChosen: true },
+        { id: 'b', number: 2, at, isDeployed: true, isChosen: false },
+        { id: 'a', number: 1, at, isDeployed: false, isChosen: true },
       ],
-      chosen: { id: 'a', number: 1, code: CODE, diff },
+      chosen: { id: 'a', number: 1, isDeployed: false, code: CODE, diff },
     }),
     '/console-action-test': tab('test')(ACTIONS_TEST_PAGE, {
       event: '{\n  "user": {}\n}',
       tried: {
         commands: [
-          { method: 'idToken.setCustomClaim', args: '"https://example.com/plan", "gold"' },
+          { method: 'idToken.setCustomClaim', args: '"https://example.com/plan", "gold"', isRefused: false },
           { method: 'user.setAppMetadata', args: '"plan", "gold"', isRefused: true },
         ],
         logs: [{ level: 'log', text: 'a line that was printed' }],
@@ -374,8 +406,15 @@ const actionsStates = (shell: ConsoleFrame): Record<string, SitePage> => {
     '/console-action-runs': tab('runs')(ACTIONS_RUNS_PAGE, {
       looked: '100',
       runs: [
-        { execution: 'a1b2', trigger: 'post-login', at, took: 12 },
-        { execution: 'a1b3', trigger: 'post-login', at, took: 3, failure: 'out of order' },
+        { execution: 'a1b2', trigger: 'post-login', at, isSuspended: false, took: 12 },
+        {
+          execution: 'a1b3',
+          trigger: 'post-login',
+          at,
+          isSuspended: false,
+          took: 3,
+          failure: 'out of order',
+        },
         { execution: 'a1b4', trigger: 'post-login', at, isSuspended: true },
       ],
     }),

@@ -256,4 +256,9 @@ describe('security headers', () => {
   });
 });
 
-const MODEL = { client: { name: 'App' }, names: nameField(['email']), values: { username: '' } };
+const MODEL = {
+  client: { name: 'App' },
+  names: nameField(['email']),
+  values: { username: '' },
+  connections: [],
+};

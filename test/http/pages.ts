@@ -34,6 +34,7 @@ import {
   PASSWORDLESS_ADDRESS_PAGE,
   PASSWORDLESS_CODE_PAGE,
 } from '../../src/features/connections/passwordless/passwordless-hosted.ts';
+import type { LoginChoice } from '../../src/features/connections/resolve.ts';
 import { ADMINISTRATORS_LIST_PAGE } from '../../src/features/console/administrators/console-administrators-routes.ts';
 import {
   ADMINISTRATORS_LINK_PAGE,
@@ -101,17 +102,25 @@ const options: DatabaseOptions = databaseOptionsSchema.parse({ passwordPolicy: '
 const unjudged = checkStrength(options, '').rules.map(({ verified: _verified, ...rule }) => rule);
 const judged = checkStrength(options, 'aaa1').rules;
 
-const login = { client, names: nameField(['email']), values: { username: '' }, signupUrl: '/signup' };
+const login = {
+  client,
+  names: nameField(['email']),
+  values: { username: '' },
+  signupUrl: '/signup',
+  connections: [],
+};
 const signup = {
   client,
-  email: {},
+  email: { isOptional: false },
   values: { email: '', phone: '', username: '' },
+  isEmailFixed: false,
+  hasNoPassword: false,
   rules: unjudged,
   faults: {},
   loginUrl: '/login',
 };
 /** A connection whose users log in at a provider. */
-function provider(name: string, more: object = {}): object {
+function provider(name: string, more: Partial<LoginChoice> = {}): LoginChoice {
   const [initial = ''] = [...new Intl.Segmenter().segment(name)].map(({ segment }) => segment);
   return {
     text: 'login.with',
@@ -138,7 +147,14 @@ const code = {
 const tryLogin = { clientId: 'gatehouse-try-login', callback: 'https://localhost/dev/callback' };
 
 /** The data that pages of an account share. */
-const own = { root: '/account', account: 'auth0|1', isFresh: true, person: { name: 'Ada Lovelace' }, client };
+const own = {
+  root: '/account',
+  account: 'auth0|1',
+  isFresh: true,
+  person: { name: 'Ada Lovelace' },
+  client,
+  allowsDeletion: false,
+};
 const ownProfile = {
   values: {
     name: 'Ada Lovelace',
@@ -151,6 +167,7 @@ const ownProfile = {
   faults: {},
   editsProfile: true,
   editsEmail: true,
+  editsPhone: false,
   email: { address: user, isVerified: true },
   phone: { number: '+442079460000', isVerified: false },
   locales: [
@@ -179,7 +196,7 @@ export const PAGES: Record<string, SitePage | AuthError> = {
   ...consoleConnectionPages(consoleModel),
   ...consoleBrandingPages(consoleModel),
   '/console': sitePage(OVERVIEW_HOME_PAGE, { ...consoleModel, ...overviewModel }),
-  '/console-well': sitePage(OVERVIEW_HOME_PAGE, consoleModel),
+  '/console-well': sitePage(OVERVIEW_HOME_PAGE, { ...consoleModel, attention: [] }),
   '/console-administrators': sitePage(ADMINISTRATORS_LIST_PAGE, {
     ...consoleModel,
     isFresh: false,
@@ -203,6 +220,7 @@ export const PAGES: Record<string, SitePage | AuthError> = {
         name: 'Grace Hopper',
         email: 'grace@example.test',
         role: 'editor',
+        isSelf: false,
         hasFactor: false,
         added: then,
       },
@@ -268,7 +286,13 @@ export const PAGES: Record<string, SitePage | AuthError> = {
   }),
   '/identifier-unknown': sitePage(
     LOGIN_IDENTIFIER_PAGE,
-    { client, names: nameField(['email', 'username']), identifier: user, alert: 'identifier.unknown' },
+    {
+      client,
+      names: nameField(['email', 'username']),
+      identifier: user,
+      connections: [],
+      alert: 'identifier.unknown',
+    },
     { status: 400 },
   ),
   '/login-password': sitePage(LOGIN_PASSWORD_PAGE, {
@@ -297,14 +321,14 @@ export const PAGES: Record<string, SitePage | AuthError> = {
   '/signup-username': sitePage(LOGIN_SIGNUP_PAGE, {
     ...signup,
     phone: { isOptional: true },
-    username: { min: 1, max: 15 },
+    username: { isOptional: false, min: 1, max: 15 },
   }),
   '/signup-failed': sitePage(
     LOGIN_SIGNUP_PAGE,
     {
       ...signup,
-      values: { email: 'ada@', username: 'ada lovelace' },
-      username: { min: 1, max: 15 },
+      values: { email: 'ada@', phone: '', username: 'ada lovelace' },
+      username: { isOptional: false, min: 1, max: 15 },
       rules: judged,
       alert: 'signup.failed',
       faults: { email: 'signup.email', username: 'signup.username', password: 'signup.weak' },
@@ -313,12 +337,13 @@ export const PAGES: Record<string, SitePage | AuthError> = {
   ),
   '/signup-refused': sitePage(
     LOGIN_SIGNUP_PAGE,
-    { ...signup, values: { email: user, username: '' }, alert: 'signup.refused' },
+    { ...signup, values: { email: user, phone: '', username: '' }, alert: 'signup.refused' },
     { status: 400 },
   ),
   '/consent': sitePage(LOGIN_CONSENT_PAGE, {
     client: { ...client, logo: LOGO },
     user,
+    details: [],
     scopes: [
       { key: 'scope.openid' },
       { key: 'scope.profile' },
@@ -391,6 +416,7 @@ export const PAGES: Record<string, SitePage | AuthError> = {
   }),
   '/mfa-choose': sitePage(MFA_CHOOSE_PAGE, {
     client,
+    enrolling: false,
     factors: [
       { type: 'otp', url: '/otp' },
       { type: 'phone', url: '/sms', name: 'XXXXXXXX1234' },
@@ -432,9 +458,16 @@ export const PAGES: Record<string, SitePage | AuthError> = {
     qr: QR,
     barcodeUri: 'otpauth://totp/Gatehouse:ada?enrollment_tx_id=abc&base_url=https://localhost',
     authenticatorUrl: '/authenticator',
+    statusUrl: '/status',
     othersUrl: '/others',
   }),
-  '/mfa-code-otp': sitePage(MFA_CODE_PAGE, { client, channel: 'otp', remember: true, othersUrl: '/others' }),
+  '/mfa-code-otp': sitePage(MFA_CODE_PAGE, {
+    client,
+    channel: 'otp',
+    address: '',
+    remember: true,
+    othersUrl: '/others',
+  }),
   '/mfa-code-sms': sitePage(
     MFA_CODE_PAGE,
     {
@@ -452,7 +485,9 @@ export const PAGES: Record<string, SitePage | AuthError> = {
   '/mfa-push': sitePage(MFA_PUSH_PAGE, {
     client,
     name: 'Ada’s phone',
+    address: '',
     number: '47',
+    statusUrl: '/status',
     remember: true,
     resendUrl: '/resend',
     resendSeconds: 30,
@@ -499,6 +534,7 @@ export const PAGES: Record<string, SitePage | AuthError> = {
   }),
   '/own-email': sitePage(OWN_EMAIL_PAGE, {
     action: '/account/email',
+    ticket: 'ticket',
     step: 'allow',
     email: 'ada.king@example.test',
     from: user,
@@ -519,8 +555,8 @@ export const PAGES: Record<string, SitePage | AuthError> = {
       },
     ],
     factors: [
-      { id: 'totp|1', type: 'totp', added: then },
-      { id: 'sms|1', type: 'phone', name: '+44 20 7946 0000', added: then },
+      { id: 'totp|1', type: 'totp', mayRename: false, added: then },
+      { id: 'sms|1', type: 'phone', name: '+44 20 7946 0000', mayRename: false, added: then },
     ],
     recovery: true,
     addFactorUrl: '/account/security/add',
@@ -528,8 +564,11 @@ export const PAGES: Record<string, SitePage | AuthError> = {
   '/own-recovery': sitePage(OWN_SECURITY_PAGE, {
     ...own,
     section: '/security',
+    editsPassword: false,
+    takesPasskeys: false,
     passkeys: [],
     factors: [],
+    recovery: false,
     recoveryCode: 'MZCRK3YX5V3AKNNYY6JEBQCL',
   }),
   '/own-passkey': sitePage(OWN_PASSKEY_PAGE, {
@@ -571,6 +610,7 @@ export const PAGES: Record<string, SitePage | AuthError> = {
       { id: 'users|1', name: 'users', address: user, isFirst: true },
       { id: 'works|1', name: 'Example Works', address: user, isFirst: false },
     ],
+    connected: [],
     mayLink: true,
   }),
   '/own-link': sitePage(OWN_LINK_PAGE, {
@@ -586,11 +626,13 @@ export const PAGES: Record<string, SitePage | AuthError> = {
     to: '/security',
     provider: 'Example Works',
     email: user,
+    isSent: false,
   }),
   '/own-confirm-sent': sitePage(OWN_CONFIRM_PAGE, {
     ...own,
     action: '/account/confirm',
     to: '/security',
+    provider: 'Example Works',
     email: user,
     isSent: true,
     alert: 'own.confirm.wrong',
@@ -600,6 +642,7 @@ export const PAGES: Record<string, SitePage | AuthError> = {
     action: '/account/confirm/send',
     to: '',
     provider: 'Example Works',
+    isSent: false,
   }),
   '/own-data': sitePage(
     OWN_DATA_PAGE,
@@ -613,18 +656,26 @@ export const PAGES: Record<string, SitePage | AuthError> = {
     },
     { status: 400 },
   ),
-  '/passkey-offer': sitePage(LOGIN_PASSKEY_PAGE, { client, options: '{}', session: 's' }),
+  '/passkey-offer': sitePage(LOGIN_PASSKEY_PAGE, { client, options: '{}', session: 's', isLocal: false }),
   '/passkey-local': sitePage(LOGIN_PASSKEY_PAGE, { client, options: '{}', session: 's', isLocal: true }),
   '/mfa-webauthn': sitePage(MFA_WEBAUTHN_PAGE, {
     client,
     kind: 'webauthn-roaming',
     options: '{}',
+    address: '',
     remember: true,
     othersUrl: '/others',
   }),
   '/mfa-webauthn-platform': sitePage(
     MFA_WEBAUTHN_PAGE,
-    { client, kind: 'webauthn-platform', options: '{}', alert: 'mfa.webauthn.wrong' },
+    {
+      client,
+      kind: 'webauthn-platform',
+      options: '{}',
+      address: '',
+      remember: false,
+      alert: 'mfa.webauthn.wrong',
+    },
     { status: 400 },
   ),
   '/mfa-enroll-webauthn': sitePage(MFA_ENROLL_WEBAUTHN_PAGE, {
@@ -633,13 +684,23 @@ export const PAGES: Record<string, SitePage | AuthError> = {
     options: '{}',
     othersUrl: '/others',
   }),
-  '/mfa-recovery': sitePage(MFA_RECOVERY_PAGE, { client, othersUrl: '/others' }),
+  '/mfa-recovery': sitePage(MFA_RECOVERY_PAGE, {
+    client,
+    address: '',
+    remember: false,
+    othersUrl: '/others',
+  }),
   '/mfa-recovery-code': sitePage(MFA_RECOVERY_CODE_PAGE, {
     client,
     recoveryCode: 'MZCR-K3YX-5V3A-KNNY-Y6JE-BQCL',
   }),
   '/authenticator': sitePage(AUTHENTICATOR_PAGE, { origin: 'https://localhost' }),
-  '/organization-name': sitePage(LOGIN_ORGANIZATION_NAME_PAGE, { client, name: '', takesName: true }),
+  '/organization-name': sitePage(LOGIN_ORGANIZATION_NAME_PAGE, {
+    client,
+    name: '',
+    takesName: true,
+    takesEmail: false,
+  }),
   '/organization-email': sitePage(LOGIN_ORGANIZATION_NAME_PAGE, {
     client,
     name: '',
@@ -685,16 +746,24 @@ export const PAGES: Record<string, SitePage | AuthError> = {
   }),
   '/forgot-password-sent': sitePage(ACCOUNT_SENT_PAGE, {
     client,
+    names: nameField(['email']),
     email: user,
     action: '/forgot',
     loginUrl: '/login',
   }),
-  '/reset-password': sitePage(ACCOUNT_RESET_PAGE, { email: user, ticket: 't', rules: unjudged, faults: {} }),
+  '/reset-password': sitePage(ACCOUNT_RESET_PAGE, {
+    email: user,
+    ticket: 't',
+    proof: '',
+    rules: unjudged,
+    faults: {},
+  }),
   '/reset-password-failed': sitePage(
     ACCOUNT_RESET_PAGE,
     {
       email: user,
       ticket: 't',
+      proof: '',
       rules: judged,
       alert: 'reset.failed',
       faults: { password: 'signup.weak', repeat: 'reset.differ' },
@@ -760,11 +829,19 @@ export const PAGES: Record<string, SitePage | AuthError> = {
   }),
   '/device-allowed': sitePage(DEVICE_ALLOWED_PAGE, {}),
   '/device-denied': sitePage(DEVICE_DENIED_PAGE, {}),
-  '/approval': sitePage(APPROVAL_ASK_PAGE, { client, ticket: 't', request: 'r', message: 'Payment 4711' }),
+  '/approval': sitePage(APPROVAL_ASK_PAGE, {
+    client,
+    ticket: 't',
+    request: 'r',
+    message: 'Payment 4711',
+    scopes: [],
+    details: [],
+  }),
   '/approval-long': sitePage(APPROVAL_ASK_PAGE, {
     client: { ...client, logo: LOGO },
     ticket: 't',
     request: 'r',
+    scopes: [],
     message: 'Überweisung an Donaudampfschifffahrtsgesellschaft 12345678901234',
     details: [
       {
@@ -773,7 +850,13 @@ export const PAGES: Record<string, SitePage | AuthError> = {
       },
     ],
   }),
-  '/approval-plain': sitePage(APPROVAL_ASK_PAGE, { client, ticket: 't', request: 'r' }),
+  '/approval-plain': sitePage(APPROVAL_ASK_PAGE, {
+    client,
+    ticket: 't',
+    request: 'r',
+    scopes: [],
+    details: [],
+  }),
   '/approval-allowed': sitePage(APPROVAL_ALLOWED_PAGE, {}),
   '/approval-denied': sitePage(APPROVAL_DENIED_PAGE, {}),
   '/approval-none': sitePage(APPROVAL_NONE_PAGE, {}),

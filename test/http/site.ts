@@ -36,6 +36,17 @@ export interface SiteTenant {
 
 /** The members of models that the site fills in. */
 type Filled = 'action' | 'csrf';
+/** What of a model has to be given: all but the members that may be missing, at any depth. */
+type Given<T> = T extends readonly (infer E)[]
+  ? readonly Given<E>[]
+  : T extends object
+    ? { [K in keyof T as undefined extends T[K] ? never : K]: Given<T[K]> } & {
+        [K in keyof T as undefined extends T[K] ? K : never]?: Given<T[K]>;
+      }
+    : T;
+type Unfilled<M, K extends PropertyKey = Filled> = M extends unknown
+  ? Given<Omit<M, K> & Partial<Pick<M, K & keyof M>>>
+  : never;
 
 /** A page of the site. The form's token and address are filled in. */
 export interface SitePage extends PageOptions, PageWithModel {}
@@ -43,15 +54,19 @@ export interface SitePage extends PageOptions, PageWithModel {}
 /** Puts a page of the site together. */
 export const sitePage = <M extends LayoutModel>(
   page: Page<M>,
-  model: object,
+  model: NoInfer<Unfilled<M>>,
   options: PageOptions = {},
 ): SitePage => ({ ...options, ...pageWith(page, model as unknown as M) });
 
 /** Returns a function that puts pages together that have members in common. */
 export const sitePages =
   <Common extends object>(common: Common) =>
-  <M extends LayoutModel>(page: Page<M>, more: object, options?: PageOptions): SitePage =>
-    sitePage(page, { ...common, ...more }, options);
+  <M extends LayoutModel>(
+    page: Page<M>,
+    more: NoInfer<Unfilled<M, Filled | keyof Common>>,
+    options?: PageOptions,
+  ): SitePage =>
+    sitePage(page, { ...common, ...more } as unknown as Unfilled<M>, options);
 
 export interface Site {
   url: string;

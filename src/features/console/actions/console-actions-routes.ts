@@ -319,7 +319,7 @@ async function changeOrder(deps: ActionsDependencies, ctx: Context, session: Con
   redirectAfterForm(ctx, `${ACTIONS}#${trigger}`, undefined);
 }
 
-// ReturnType<typeof changes> which actions are bound to a trigger, and their order.
+// ActionsDiff which actions are bound to a trigger, and their order.
 
 type Change = 'bind' | 'unbind' | 'up' | 'down' | 'stop' | 'continue';
 const CHANGES: readonly Change[] = ['bind', 'unbind', 'up', 'down', 'stop', 'continue'];
@@ -393,17 +393,17 @@ function textOf({ code = '', dependencies = [], modules = [] }: VersionAnswer): 
   return [...needs.map((line) => `// needs ${line}`), code].join('\n');
 }
 
+export type ActionsDiff = ReturnType<typeof changes>;
+
 /** Returns the changed lines between two versions, with context; empty when nothing changed. */
 const changes = (before: VersionAnswer | undefined, after: VersionAnswer) => {
   const lines = lineDiff(before === undefined ? '' : textOf(before), textOf(after));
   return lines.every(({ kind }) => kind === 'same') ? [] : withContext(lines);
 };
 
-export const ACTIONS_DEPLOY_PAGE = declareActionTab<{ diff: ReturnType<typeof changes> }>(
-  'console/actions-deploy',
-);
+export const ACTIONS_DEPLOY_PAGE = declareActionTab<{ diff: ActionsDiff }>('console/actions-deploy');
 
-const DEPLOY: ActionTab<{ diff: ReturnType<typeof changes> }> = {
+const DEPLOY: ActionTab<{ diff: ActionsDiff }> = {
   tab: 'deploy',
   page: ACTIONS_DEPLOY_PAGE,
   scopes: ['read:actions'],
@@ -435,7 +435,7 @@ interface VersionsModel {
     number: number | undefined;
     isDeployed: boolean;
     code: string;
-    diff: ReturnType<typeof changes>;
+    diff: ActionsDiff;
   };
 }
 

@@ -63,7 +63,7 @@ async function saveTemplate(
 interface BrandingTemplateModel {
   fault: FormFault | undefined;
   tab: string;
-  path: '/console/branding';
+  path: string;
   source: string;
   isKept: boolean;
   mayChange: boolean;

@@ -173,7 +173,7 @@ interface FormState {
 
 interface BrandingLookModel {
   tab: string;
-  path: '/console/branding';
+  path: string;
   brand: ShownField[];
   theme: ThemeGroup[];
   hasTheme: boolean;

@@ -27,7 +27,7 @@ import { type BrandingDependencies, languageOf, languagesOf, PATH } from './shar
 
 interface BrandingMessagesModel {
   tab: string;
-  path: '/console/branding';
+  path: string;
   messages: {
     name: string;
     kind: MessageKind;
@@ -255,7 +255,7 @@ function labelOf(name: FieldName, isSms: boolean): DisplayText {
 
 interface BrandingMessageModel {
   tab: string;
-  path: '/console/branding';
+  path: string;
   message: {
     name: string;
     kind: MessageKind;

@@ -13,7 +13,7 @@ import { type BrandingDependencies, languageOf, languagesOf, PATH } from './shar
 
 interface BrandingPromptsModel {
   tab: string;
-  path: '/console/branding';
+  path: string;
   prompts: { name: string; path: string; own: number; of: number }[];
   language: string;
   languages: { tag: string; name: string; isEnabled: boolean }[];
@@ -113,7 +113,7 @@ function textAt(stored: StoredTexts, { screen, key }: Pick<TextPlace, 'screen' |
 
 interface BrandingTextsModel {
   tab: string;
-  path: '/console/branding';
+  path: string;
   prompt: string;
   language: string;
   direction: 'ltr' | 'rtl';

@@ -54,7 +54,7 @@ interface LogListModel {
     ip: string | undefined;
   }[];
   newest: string;
-  older?: string;
+  older?: string | undefined;
   /** What can be chosen from, for administrators who may read it. */
   clients: { client_id: string; name?: string }[] | undefined;
   connections: { name: string }[] | undefined;

@@ -32,7 +32,7 @@ interface OverviewHomeModel {
   ranges?: { path: string; text: string; isCurrent: boolean }[];
   isBehind?: boolean;
   charts?: {
-    name: 'active' | 'codes' | 'failures' | 'lockouts' | 'logins' | 'signups';
+    name: string;
     text: string;
     range: string;
     total: string;

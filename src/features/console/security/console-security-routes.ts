@@ -48,7 +48,7 @@ interface SecurityFactorsModel {
   path: string;
   mayChange: boolean;
   factors: { name: string; enabled: boolean; text: string }[];
-  policies: { name: 'all-applications' | 'confidence-score' | 'never'; text: string; isCurrent: boolean }[];
+  policies: { name: string; text: string; isCurrent: boolean }[];
   isOpen: boolean;
 }
 

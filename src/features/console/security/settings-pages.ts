@@ -234,7 +234,7 @@ interface SecuritySettingsModel {
   forms: {
     name: string;
     path: string;
-    text: `console.security.${string}`;
+    text: string;
     mayChange: boolean;
     fields: (
       | {
@@ -242,7 +242,7 @@ interface SecuritySettingsModel {
           at: readonly string[];
           kind: 'switch' | 'text' | 'lines';
           id: string;
-          text: `console.security.${string}.${string}`;
+          text: string;
           help?: string;
           value: string;
           fault?: FormFault | undefined;
@@ -255,7 +255,7 @@ interface SecuritySettingsModel {
           most: number;
           step?: 'any';
           id: string;
-          text: `console.security.${string}.${string}`;
+          text: string;
           help?: string;
           value: string;
           fault?: FormFault | undefined;
@@ -266,7 +266,7 @@ interface SecuritySettingsModel {
           kind: 'choice';
           options: readonly string[];
           id: string;
-          text: `console.security.${string}.${string}`;
+          text: string;
           help?: string;
           value: string;
           fault?: FormFault | undefined;
@@ -276,7 +276,7 @@ interface SecuritySettingsModel {
           at: readonly string[];
           kind: 'member';
           id: string;
-          text: `console.security.${string}.${string}`;
+          text: string;
           help?: string;
           value: string;
           fault?: FormFault | undefined;

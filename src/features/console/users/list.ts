@@ -95,7 +95,7 @@ const FILTERS = {
   unverified: 'email_verified:false',
 } as const;
 
-const COLUMNS = listColumns<UserAnswer>((column) => [
+export const USER_COLUMNS = listColumns<UserAnswer>((column) => [
   column('console.users.user', [...NAMING, 'email_verified', 'blocked'], (user) => {
     const text = nameOf(user);
     const address = user.email ?? user.phone_number ?? user.username;
@@ -188,7 +188,7 @@ async function showList(
     ...(!isSearch && { include_totals: 'true', sort: `${NEWEST_FIRST.field}:-1` }),
     ...(q !== '' && { q, bounded: 'true' }),
     ...(connection !== '' && { connection }),
-    fields: COLUMNS.reads.join(','),
+    fields: USER_COLUMNS.reads.join(','),
   };
   const time = timesOf(deps, ctx);
   const { users, total, slow, is_cut } = await findUsers(deps, ctx, session, query);
@@ -199,7 +199,7 @@ async function showList(
     title: 't:console.users.title',
     model: {
       users: USERS,
-      table: COLUMNS.tableOf(users, time),
+      table: USER_COLUMNS.tableOf(users, time),
       q: text,
       filter: filter ?? '',
       connection,

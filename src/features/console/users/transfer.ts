@@ -103,7 +103,7 @@ async function databases({ config }: UsersDependencies): Promise<{ id: string; n
 
 interface UsersTransferModel extends FaultModel {
   users: string;
-  path: '/console/users/transfer';
+  path: string;
   databases: { id: string; name: string }[];
 }
 
@@ -171,9 +171,9 @@ async function sendFile(deps: UsersDependencies, ctx: Context, session: ConsoleS
   await sendExport(deps.management, ctx, job);
 }
 
-interface UsersJobModel {
+export interface UsersJobModel {
   users: string;
-  path: '/console/users/transfer';
+  path: string;
   job: {
     isImport: boolean;
     isOpen: boolean;
