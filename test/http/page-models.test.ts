@@ -101,7 +101,8 @@ function withPlace(
 }
 
 describe('the templates of pages', function () {
-  this.timeout(60_000);
+  // The compiler checks all of src with them, beside the other tests.
+  this.timeout(240_000);
   const translate = createTranslator({ pages: join(VIEWS, 'pages'), partials: join(VIEWS, 'partials') });
   const declared = declaredPages();
   const translated = new Map(TEMPLATES.map((template) => [template, translate(template)]));
