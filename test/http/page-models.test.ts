@@ -3,7 +3,7 @@
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, parse } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { createTranslator, PRELUDE, type Translated } from '../support/template-reads.ts';
@@ -103,7 +103,11 @@ function withPlace(
 describe('the templates of pages', function () {
   // The compiler checks all of src with them, beside the other tests.
   this.timeout(240_000);
-  const translate = createTranslator({ pages: join(VIEWS, 'pages'), partials: join(VIEWS, 'partials') });
+  const translate = createTranslator({
+    directory: join(VIEWS, 'pages'),
+    partials: join(VIEWS, 'partials'),
+    globals: ['page', 'tenant', 'locale'],
+  });
   const declared = declaredPages();
   const translated = new Map(TEMPLATES.map((template) => [template, translate(template)]));
 
@@ -111,8 +115,8 @@ describe('the templates of pages', function () {
     expect(declared.map(({ template }) => template).sort()).to.deep.equal([...TEMPLATES].sort());
   });
 
-  it('read no member that their models lack', () => {
-    const models = new Map(
+  it('read no member that their models lack, and those of e-mails and SMS neither', () => {
+    const models = new Map<string, { imports: string; model: string }>(
       declared.map(({ file, name, template }) => [
         template,
         {
@@ -121,7 +125,23 @@ describe('the templates of pages', function () {
         },
       ]),
     );
-    expect(faultsOf(translated, models)).to.deep.equal([]);
+    const all = new Map(translated);
+    for (const [kind, type] of [
+      ['email', 'EmailModel'],
+      ['sms', 'SmsModel'],
+    ] as const) {
+      const directory = join(VIEWS, kind);
+      const translateMessage = createTranslator({ directory });
+      for (const file of filesBelow(directory, '.liquid')) {
+        const template = parse(file).name;
+        all.set(`${kind}/${template}`, translateMessage(template));
+        models.set(`${kind}/${template}`, {
+          imports: `import type { ${type} } from '${SOURCES}/capabilities/delivery/templates.ts';`,
+          model: `declare const model: ${type};`,
+        });
+      }
+    }
+    expect(faultsOf(all, models)).to.deep.equal([]);
   });
 
   it('pass everything to their partials that those read', () => {

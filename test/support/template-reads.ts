@@ -1,5 +1,6 @@
 // Translates Liquid templates into TypeScript that reads the same members of a model, so that the compiler says which of
 // them the model's type lacks. Layouts and partials are translated with the template that uses them.
+import { parse } from 'node:path';
 import { Liquid } from 'liquidjs';
 
 /** A statement that reads what a template reads, and where the template does, as `pages/error.liquid:5`. */
@@ -93,9 +94,6 @@ interface Scope {
   blocks: Set<string>;
 }
 
-/** The names that templates read everywhere. */
-const GLOBALS = ['page', 'tenant', 'locale'];
-
 /** Filters that return a text. */
 const TEXT_FILTERS = [
   't',
@@ -112,14 +110,20 @@ const TEXT_FILTERS = [
 /** Filters that return what they were given. */
 const SAME_FILTERS = ['raw', 'escape'];
 
-/**
- * Returns a function that translates templates. The statements read `model` and `globals`, which the caller declares.
- * @param directories of templates, as names with what they are called in places.
- */
-export function createTranslator({ pages, partials }: { pages: string; partials: string }) {
-  const liquid = new Liquid({ root: pages, partials, layouts: partials, extname: '.liquid' });
+/** The templates of a directory, and where they find others. */
+interface Directories {
+  directory: string;
+  partials?: string;
+  /** The names that they read everywhere. */
+  globals?: readonly string[];
+}
+
+/** Returns a function that translates templates. The statements read `model` and `globals`, which the caller declares. */
+export function createTranslator({ directory, partials = directory, globals = [] }: Directories) {
+  const at = parse(directory).name;
+  const liquid = new Liquid({ root: directory, partials, layouts: partials, extname: '.liquid' });
   for (const own of ['asset', 't', 'worded']) liquid.registerFilter(own, String);
-  const parse = (file: string, kind: 'root' | 'partials' | 'layouts'): Node[] =>
+  const parsed = (file: string, kind: 'root' | 'partials' | 'layouts'): Node[] =>
     liquid.parseFileSync(file, kind as never) as unknown as Node[];
 
   return (template: string): Translated => {
@@ -264,7 +268,7 @@ export function createTranslator({ pages, partials }: { pages: string; partials:
           const layout = String(node.file);
           walk(
             { ...scope, file: `partials/${layout}`, blocks: new Set([...scope.blocks, ...blocks]) },
-            parse(layout, 'layouts'),
+            parsed(layout, 'layouts'),
           );
           return;
         }
@@ -283,12 +287,12 @@ export function createTranslator({ pages, partials }: { pages: string; partials:
             blocks: new Set(),
             earlier: () => undefined,
             other: (name, place) => {
-              if (GLOBALS.includes(name)) return `get(globals, '${name}')`;
+              if (globals.includes(name)) return `get(globals, '${name}')`;
               unpassed.set(`${partial} ${name}`, place);
               return 'unpassed';
             },
           };
-          walk(inner, parse(partial, 'partials'));
+          walk(inner, parsed(partial, 'partials'));
           return;
         }
         default:
@@ -303,14 +307,14 @@ export function createTranslator({ pages, partials }: { pages: string; partials:
       return kept;
     };
     const scope: Scope = {
-      file: `pages/${template}`,
+      file: `${at}/${template}`,
       within: [],
       variables: new Map(),
       blocks: new Set(),
       earlier: (name) => `ifAny(model, '${name}')`,
-      other: (name, place) => (GLOBALS.includes(name) ? `get(globals, '${name}')` : member(name, place)),
+      other: (name, place) => (globals.includes(name) ? `get(globals, '${name}')` : member(name, place)),
     };
-    walk(scope, parse(template, 'root'));
+    walk(scope, parsed(template, 'root'));
     return { reads, unpassed, passed };
   };
 }
