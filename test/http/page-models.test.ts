@@ -136,7 +136,7 @@ describe('the templates of pages', function () {
         const template = parse(file).name;
         all.set(`${kind}/${template}`, translateMessage(template));
         models.set(`${kind}/${template}`, {
-          imports: `import type { ${type} } from '${SOURCES}/capabilities/delivery/templates.ts';`,
+          imports: `import type { ${type} } from '${SOURCES}/capabilities/delivery/delivery-templates.ts';`,
           model: `declare const model: ${type};`,
         });
       }
