@@ -69,11 +69,17 @@ const places = (packages: keyof typeof PACKAGES): Plugin => ({
 
 /**
  * Writes the programs into a directory, whose name must be `dist`: what they read is beside it, as in the repository.
+ * @param others further programs, by their names in the directory.
  * @returns the inputs of each file, by paths from the repository.
  */
-export async function bundle(directory: string, packages: keyof typeof PACKAGES): Promise<Metafile> {
+export async function bundle(
+  directory: string,
+  packages: keyof typeof PACKAGES,
+  others: Record<string, string> = {},
+): Promise<Metafile> {
+  const named = (file: string) => [file.replace(/\.ts$/, ''), join(SOURCE, file)] as const;
   const { outputFiles, metafile } = await build({
-    entryPoints: PROGRAMS.map((file) => join(SOURCE, file)),
+    entryPoints: { ...Object.fromEntries(PROGRAMS.map(named)), ...others },
     absWorkingDir: ROOT,
     outdir: directory,
     outbase: SOURCE,

@@ -14,12 +14,12 @@ import { STOP_BUDGET } from '../../src/server/stop.ts';
 import { tenant } from '../connections/passwordless/tenant.ts';
 import { logoutTenant, v2 } from '../logout/support.ts';
 import { createAgent } from '../support/agent.ts';
+import { builtFaultyServer } from '../support/built.ts';
 import { API, logIn, tenant as machines, webRequest } from '../support/flows.ts';
 import { runServer, type ServerProcess } from '../support/process.ts';
 import { actionsAt } from '../support/tenant.ts';
 import { took } from '../support/timing.ts';
 
-const SERVER = fileURLToPath(new URL('./processes/server.ts', import.meta.url));
 const HELD_UP = fileURLToPath(new URL('./processes/held-up.ts', import.meta.url));
 /** A budget in which each part can show that it ends in time, and that keeps the tests short. */
 const BUDGET = 2_000;
@@ -42,7 +42,7 @@ describe('the end of the process', () => {
     const server = await runServer({
       cwd,
       env: { TENANT_FILE: 'tenant.yaml', ...env },
-      command: [process.execPath, SERVER, String(budget)],
+      command: [process.execPath, await builtFaultyServer(), String(budget)],
     });
     closers.push(() => server.child.kill('SIGKILL'));
     return server;

@@ -5,16 +5,14 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { createLog } from '../../src/runtime/log.ts';
 import { plainLines } from '../../src/server/terminal.ts';
 import { createAgent } from '../support/agent.ts';
+import { builtFaultyServer } from '../support/built.ts';
 import { logIn, responseOf } from '../support/flows.ts';
 import { CLI, environment, MAIN, runServer } from '../support/process.ts';
 import { fillDataDir } from '../support/template.ts';
-
-const SERVER = fileURLToPath(new URL('./processes/server.ts', import.meta.url));
 
 describe('at a terminal', () => {
   let cwd: string;
@@ -26,7 +24,7 @@ describe('at a terminal', () => {
   /** Starts a server with a terminal, and waits until it says how to stop it. */
   async function start(env: Record<string, string> = {}) {
     await fillDataDir(join(cwd, env.DATA_DIR ?? 'data'), true);
-    const child = spawn(process.execPath, [SERVER, '9000', 'terminal'], {
+    const child = spawn(process.execPath, [await builtFaultyServer(), '9000', 'terminal'], {
       cwd,
       env: environment({ PORT: '0', ...env }),
     });

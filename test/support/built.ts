@@ -8,24 +8,37 @@ import { lockName } from '../../src/store/lock.ts';
 import { until } from './wait-until.ts';
 
 const PLACE = join(ROOT, 'node_modules/.cache/built');
+/** A server with faults on request, by the name of its program. */
+const FAULTY = { faulty: join(ROOT, 'test/process/processes/server.ts') };
 /** Files that the server reads beside its programs. */
 const BESIDE = ['views', 'sandbox', 'config', 'package.json'];
 /** The sources of the programs. */
-const SOURCES = ['src/**/*.{ts,js,json}', 'build/bundle.ts', 'package-lock.json'];
+const SOURCES = [
+  'src/**/*.{ts,js,json}',
+  'test/process/processes/server.ts',
+  'build/bundle.ts',
+  'package-lock.json',
+];
 
-/** The path of the program, once it was requested in this process. */
-let program: Promise<string> | undefined;
+/** The directory of the programs, once it was requested in this process. */
+let programs: Promise<string> | undefined;
 
 /** Returns the file that starts the server or, with arguments, runs one of its commands. */
-export function builtProgram(): Promise<string> {
-  program ??= build();
-  return program;
+export async function builtProgram(): Promise<string> {
+  programs ??= build();
+  return join(await programs, 'cli.js');
+}
+
+/** Returns the file of `test/process/processes/server.ts`. */
+export async function builtFaultyServer(): Promise<string> {
+  programs ??= build();
+  return join(await programs, 'faulty.js');
 }
 
 async function build(): Promise<string> {
   const directory = join(PLACE, digestOfSources());
-  const file = join(directory, 'dist/cli.js');
-  if (existsSync(directory)) return file;
+  const dist = join(directory, 'dist');
+  if (existsSync(directory)) return dist;
   mkdirSync(PLACE, { recursive: true });
   let unlock: (() => void) | undefined;
   await until(() => {
@@ -38,14 +51,14 @@ async function build(): Promise<string> {
   } finally {
     unlock?.();
   }
-  return file;
+  return dist;
 }
 
 /** The rename makes it appear complete or not at all. */
 async function make(directory: string): Promise<void> {
   const unfinished = join(PLACE, 'unfinished');
   rmSync(unfinished, { recursive: true, force: true });
-  await bundle(join(unfinished, 'dist'), 'inside');
+  await bundle(join(unfinished, 'dist'), 'inside', FAULTY);
   for (const name of BESIDE) symlinkSync(join(ROOT, name), join(unfinished, name));
   renameSync(unfinished, directory);
 }
