@@ -16,12 +16,12 @@ import { parseArgs } from 'node:util';
 
 const USAGE = `npm run test:near [-- [--seconds=N] [--since=COMMIT] [--list] [file…]]
 Runs the tests nearest to the changed files: those given, or else what is not committed and the commits since main.
---seconds  when no further test file is begun; 30 by default
+--seconds  when no further test is begun; 30 by default
 --since    another commit instead of where main was left
 --list     prints the test files, nearest first, and runs none`;
 
 /** Most test files to begin. */
-const MOST = 40;
+const MOST = 30;
 /** Tests that are less near than this part of the nearest are left out. */
 const LEAST = 0.1;
 /** No test depends on these. */
@@ -273,11 +273,16 @@ function ranked(changed: readonly Changed[]): { path: string; near: number }[] {
   return totals.filter(({ near }) => near >= LEAST).sort((a, b) => b.order - a.order);
 }
 
-/** Runs test files in this order. @returns the exit code, and the files that were not begun in time. */
+/** Runs test files in this order. @returns the exit code, and the files that were not run to their end in time. */
 function run(files: readonly string[], seconds: number): { status: number; left: string[] } {
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-near-'));
   const leftFile = join(folder, 'left');
-  const env = { ...process.env, NEAR_UNTIL: String(Date.now() + seconds * 1000), NEAR_LEFT: leftFile };
+  const env = {
+    ...process.env,
+    NEAR_SECONDS: String(seconds),
+    NEAR_UNTIL: String(Date.now() + seconds * 1000),
+    NEAR_LEFT: leftFile,
+  };
   const limit = './test/support/near-limit.ts';
   try {
     const options = ['--parallel', '--reporter', 'dot', '--require', limit, ...files];
@@ -308,7 +313,7 @@ else {
   const { status, left } = run(chosen, Number(values.seconds));
   const rest = found.map(({ path }) => path).filter((path) => left.includes(path) || !chosen.includes(path));
   const shown = rest.slice(0, 10).map((path) => `  ${path}\n`);
-  say(`${found.length - rest.length} of ${testFiles.length} test files were run.`);
+  say(`${found.length - rest.length} of ${testFiles.length} test files were run to their end.`);
   if (rest.length > 0) say(`${rest.length} that are less near were not, first of all:\n${shown.join('')}`);
   process.exitCode = status;
 }
