@@ -83,20 +83,19 @@ export function countryOf(languages: Languages): string {
 }
 
 /**
- * Language, extended language, script, region and a variant or two (RFC 5646 §2.1). An extension or private part begins with a subtag of one
- * character (§2.2.6, §2.2.7): they end before it.
+ * The well-formed beginning of a tag: language, script, region and up to three variants (RFC 5646 §2.1), each subtag whole. It ends before
+ * extensions and private parts (§2.2.6, §2.2.7), and before what `Intl` throws for, which takes long.
  */
-const BASE_TAG = /^[a-z]{2,8}(?![^-])(?:-[a-z0-9]{2,8}(?![^-])){0,5}/i;
+const WELL_FORMED =
+  /^(?:[a-z]{2,3}|[a-z]{5,8})(?![^-])(?:-[a-z]{4}(?![^-]))?(?:-(?:[a-z]{2}|\d{3})(?![^-]))?((?:-(?:[a-z\d]{5,8}|\d[a-z\d]{3})(?![^-])){0,3})/i;
 
 /** Returns a tag in canonical form without extensions; a malformed end is cut off. */
 export function canonicalTag(tag: string): string | undefined {
-  const subtags = BASE_TAG.exec(tag)?.[0].split('-') ?? [];
-  for (let count = subtags.length; count > 0; count--) {
-    try {
-      return Intl.getCanonicalLocales(subtags.slice(0, count).join('-'))[0];
-    } catch {
-      // Intl throws for malformed tags.
-    }
-  }
-  return undefined;
+  const [whole, variants = ''] = WELL_FORMED.exec(tag) ?? [];
+  if (whole === undefined) return undefined;
+  const all = variants.toLowerCase().split('-');
+  // No variant may occur twice (§2.2.5).
+  const repeated = all.findIndex((variant, index) => all.indexOf(variant) < index);
+  const end = repeated < 0 ? '' : all.slice(repeated).join('-');
+  return Intl.getCanonicalLocales(end === '' ? whole : whole.slice(0, -end.length - 1))[0];
 }

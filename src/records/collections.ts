@@ -180,7 +180,7 @@ const samlMessagesSpec: CollectionSpec<Stored> = {
 };
 
 const logsSpec: CollectionSpec<LogEventRecord> = {
-  writtenFor: { rate: 'protection/event-budget.ts' },
+  writtenFor: { rate: 'protection/rate-limit.ts' },
   unique: {},
   indexes: {
     user: (event) => event.user_id,
@@ -454,7 +454,7 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
   },
   failures: failuresSpec,
   knownCallers: {
-    writtenFor: { users: 'MAX_CALLERS in protection/callers.ts' },
+    writtenFor: { users: 'MAX_CALLERS in protection/rate-limit.ts' },
     unique: {},
     indexes: { user: (one) => one.user_id },
   },
@@ -486,7 +486,7 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
     kept: 'memory',
   },
   limits: {
-    writtenFor: { rate: 'MAX_COUNTERS in protection/counters.ts' },
+    writtenFor: { rate: 'MAX_COUNTERS in protection/rate-limit.ts' },
     unique: {},
     indexes: {},
     kept: 'memory',

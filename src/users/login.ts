@@ -74,7 +74,7 @@ export function withSecondFactor(
   return {
     ...login,
     ...factor,
-    presence: login.presence === 'absent' ? 'absent' : 'present',
+    presence: isUnattended(login) ? 'absent' : 'present',
     amr: [...new Set([...login.amr, ...factor.amr, 'mfa'])],
   };
 }

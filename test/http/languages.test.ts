@@ -123,6 +123,17 @@ describe('languages', () => {
     expect(process.cpuUsage(began).user / 1000).to.be.below(5000);
   });
 
+  it('keep up to three variants, none twice, and what follows is cut off', () => {
+    const tags = ['sl-rozaj-biske-1994', 'de-1996-1996', 'de-CH-1996-x-y', 'zh-cmn-Hans-CN', 'de-latn_x'];
+    expect(preferredTags([tags.join(',')])).to.deep.equal([
+      'sl-1994-biske-rozaj',
+      'de-1996',
+      'de-CH-1996',
+      'zh',
+      'de',
+    ]);
+  });
+
   describe('malformed language lists', () => {
     let server: TestServer;
     before(async () => {

@@ -27,7 +27,7 @@ export interface UsernamePasswordDependencies extends ProofDependencies, HostedD
   random: Random;
 }
 
-/** Path to which the form is posted. Upstream providers send their responses there, too (../upstream/routes.ts). */
+/** Path to which the form is posted. Upstream providers send their responses there, too (../upstream/upstream-feature.ts). */
 const CALLBACK = '/login/callback';
 
 export const usernamePasswordRoutes: RouteDeclarations<UsernamePasswordDependencies> = {
