@@ -38,6 +38,22 @@ describe('docs/architecture.md', () => {
   });
 });
 
+describe('the code', () => {
+  it('names files of src that exist', () => {
+    const files = ['src', 'sandbox', 'build', 'bench', 'views/assets'].flatMap((folder) =>
+      readdirSync(new URL(`${folder}/`, ROOT), { recursive: true, encoding: 'utf8' })
+        .filter((file) => /\.(ts|js|css)$/.test(file))
+        .map((file) => `${folder}/${file.replaceAll('\\', '/')}`),
+    );
+    const named = files.flatMap((file) =>
+      [...read(file).matchAll(/\bsrc\/[\w./-]+\.(?:ts|js)\b/g)].map(([path]) => ({ file, path })),
+    );
+    expect(named).not.to.have.length(0);
+    const lost = named.filter(({ path }) => !existsSync(new URL(path, ROOT)));
+    expect(lost.map(({ file, path }) => `${file}: ${path}`)).to.deep.equal([]);
+  });
+});
+
 describe('docs/decisions', () => {
   const decisions = decisionPages(fileURLToPath(ROOT));
   const all = decisions.flatMap((page) => page.decisions.map(({ anchor }) => `${page.file}#${anchor}`));

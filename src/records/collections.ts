@@ -180,7 +180,7 @@ const samlMessagesSpec: CollectionSpec<Stored> = {
 };
 
 const logsSpec: CollectionSpec<LogEventRecord> = {
-  writtenFor: { rate: 'protection/rate-limit.ts' },
+  writtenFor: { rate: 'createEventBudget in src/capabilities/protection/rate-limit.ts' },
   unique: {},
   indexes: {
     user: (event) => event.user_id,
@@ -448,13 +448,13 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
   connectedAccounts: connectedAccountsSpec,
   factorChanges: { writtenFor: { users: 'one' }, unique: {}, indexes: {} },
   browsers: {
-    writtenFor: { users: 'MAX_BROWSERS in factors/browsers.ts' },
+    writtenFor: { users: 'MAX_BROWSERS in src/features/factors/browsers.ts' },
     unique: {},
     indexes: { user: (one) => one.user_id },
   },
   failures: failuresSpec,
   knownCallers: {
-    writtenFor: { users: 'MAX_CALLERS in protection/rate-limit.ts' },
+    writtenFor: { users: 'MAX_CALLERS in src/capabilities/protection/rate-limit.ts' },
     unique: {},
     indexes: { user: (one) => one.user_id },
   },
@@ -486,7 +486,7 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
     kept: 'memory',
   },
   limits: {
-    writtenFor: { rate: 'MAX_COUNTERS in protection/rate-limit.ts' },
+    writtenFor: { rate: 'MAX_COUNTERS in src/capabilities/protection/rate-limit.ts' },
     unique: {},
     indexes: {},
     kept: 'memory',

@@ -1,4 +1,4 @@
-// Bounds what strangers can make a store keep, as the collections declare it (records/collection-spec.ts). Beyond a bound, whoever
+// Bounds what strangers can make a store keep, as the collections declare it (src/records/base/collection-spec.ts). Beyond a bound, whoever
 // has most gives way, first by network and then by address (runtime/shares.ts).
 //
 // Each process knows the origin of what it has written itself. What others have written, or this one before its last

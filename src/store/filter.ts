@@ -1,5 +1,5 @@
 // The meaning of filters: checks them against the declared fields and evaluates them for a record in memory. The SQL
-// engines express the same in SQL (sql/filter.ts); the contract's tests compare the two.
+// engines express the same in SQL (src/store/sql/sql-filter.ts); the contract's tests compare the two.
 import type { FieldValue, Filter, IndexFilter, Query, ReferenceFilter } from './contract.ts';
 import { type AnyRecord, type AnySpec, collectionSpecs, compareIds, isObject } from './record.ts';
 

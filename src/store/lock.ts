@@ -20,7 +20,9 @@ export function lockDirectory(directory: string): () => void {
   createLockFile(path);
   const database = lockedFile(path);
   if (database !== undefined) return () => database.close();
-  throw new Error(`${directory}: the store is in use: another server, or a command, has it open`);
+  throw new Error(
+    `${directory}: the store is in use: another server, or a command, has it open; stop it, or set DATA_DIR`,
+  );
 }
 
 /**

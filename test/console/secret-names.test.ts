@@ -50,7 +50,10 @@ describe('the names of secrets', () => {
   it('are names of encrypted members, in what log streams and providers of messages need', () => {
     for (const { members } of [...SINKS, ...MAIL_PROVIDERS, ...SMS_PROVIDERS])
       for (const [name, { exposure, part }] of Object.entries(members))
-        expect(exposure !== 'open', name).to.equal(isNamedSecret((name + part).split('.').at(-1) ?? ''));
+        expect(
+          exposure !== 'open',
+          `${name} is ${exposure}: isNamedSecret (src/records/secrets.ts) must know it, unless it is open`,
+        ).to.equal(isNamedSecret((name + part).split('.').at(-1) ?? ''));
   });
 
   it('cover objects, and lists of headers', () => {

@@ -1,4 +1,4 @@
-// `compliance_level`: breaks each rule of records/compliance.ts at each level.
+// `compliance_level`: breaks each rule of src/records/clients/compliance.ts at each level.
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { decodeProtectedHeader, SignJWT } from 'jose';

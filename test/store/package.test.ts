@@ -17,7 +17,7 @@ async function emit(directory: string): Promise<string> {
     extends: join(repository, 'tsconfig.json'),
     compilerOptions: { noEmit: false, noCheck: true, outDir: join(directory, 'dist'), rootDir: repository },
     include: [],
-    files: ['open.ts', 'sql/sqlite-worker.ts'].map((file) => join(repository, 'src', 'store', file)),
+    files: ['open.ts', 'sqlite/sqlite-worker.ts'].map((file) => join(repository, 'src', 'store', file)),
   };
   await writeFile(join(directory, 'tsconfig.json'), JSON.stringify(configuration));
   const compiler = createRequire(import.meta.url).resolve('typescript/package.json');

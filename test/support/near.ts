@@ -315,5 +315,7 @@ else {
   const shown = rest.slice(0, 10).map((path) => `  ${path}\n`);
   say(`${found.length - rest.length} of ${testFiles.length} test files were run to their end.`);
   if (rest.length > 0) say(`${rest.length} that are less near were not, first of all:\n${shown.join('')}`);
-  process.exitCode = status;
+  // Otherwise a machine that is too busy to finish one would pass for a success.
+  if (left.length === chosen.length) say('None was run to its end: --seconds=N gives them more time.');
+  process.exitCode = left.length === chosen.length ? 1 : status;
 }

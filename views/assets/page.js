@@ -37,7 +37,7 @@ function isSequence(three) {
   return Math.abs(b - a) === 1 && c - b === b - a;
 }
 
-/** The server's rules (users/password-rules.ts), by code. The server decides. */
+/** The server's rules (src/users/password-policy.ts), by code. The server decides. */
 const RULES = {
   nonEmpty: (text) => text !== '',
   lengthAtLeast: (text, least) => [...text].length >= least,

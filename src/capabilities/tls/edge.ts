@@ -153,7 +153,7 @@ function domainsOf(domains: readonly CustomDomain[], key: string, host: string):
   return (ofHost.length > 0 ? ofHost : domains).filter(isOf);
 }
 
-/** Returns the host that a request names, without the port. It is one host, in its normal form (http/request-target.ts). */
+/** Returns the host that a request names, without the port. It is one host, in its normal form (src/http/server/request-target.ts). */
 function hostOf({ headers: { host = '' } }: IncomingMessage): string {
   return host.replace(/:\d*$/, '');
 }

@@ -298,7 +298,7 @@ const certificateAuthentication = {
 } as const satisfies Partial<AdapterPayload>;
 
 // Enforces an application's `compliance_level` on its authorization requests and on its access tokens. The rules
-// are in records/compliance.ts; a request or token that breaks them is refused on every path.
+// are in src/records/clients/compliance.ts; a request or token that breaks them is refused on every path.
 
 const NOT_COMPLIANT = 'The application is not as its compliance_level demands';
 

@@ -1,4 +1,4 @@
-// The strategies that are built in. A new one is a folder, a line here, and a line in `STRATEGIES` (records/connections.ts),
+// The strategies that are built in. A new one is a folder, a line here, and a line in `STRATEGIES` (src/records/connections/connections.ts),
 // which has what the tenant file and the store need to know about it.
 // docs/decisions/connections.md#seven-oauth2-connections-of-the-hosted-service-are-also-strategies-here
 import type { Connection } from '../../records/collections.ts';

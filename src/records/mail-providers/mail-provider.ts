@@ -1,5 +1,5 @@
 // A provider of the tenant's mail: what its credentials are, and how mail gets to it. Each is a file in this folder and a
-// line of `MAIL_PROVIDERS` (records/delivery.ts).
+// line of `MAIL_PROVIDERS` (src/records/tenant/delivery.ts).
 import { z } from 'zod';
 import type { Outbound } from '../../http/outbound/outbound.ts';
 import type { Clock } from '../../runtime/clock.ts';

@@ -1,5 +1,5 @@
 // A destination of log streams: what its stream says about it, and how events get there. Each is a file in this folder
-// and a line of `SINKS` (records/log-streams.ts).
+// and a line of `SINKS` (src/records/tenant/log-streams.ts).
 import { z } from 'zod';
 import type { Outbound } from '../../http/outbound/outbound.ts';
 import type { Clock } from '../../runtime/clock.ts';

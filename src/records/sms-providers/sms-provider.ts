@@ -1,5 +1,5 @@
 // A provider of the messages of `sms` connections: what its options are, and how messages get to it. Each is a file in
-// this folder and a line of `SMS_PROVIDERS` (records/passwordless.ts).
+// this folder and a line of `SMS_PROVIDERS` (src/records/connections/passwordless.ts).
 import { z } from 'zod';
 import type { Outbound } from '../../http/outbound/outbound.ts';
 import type { Clock } from '../../runtime/clock.ts';

@@ -1,4 +1,4 @@
-// The names of each second factor in the store and in the published APIs. src/factors has their behaviour.
+// The names of each second factor in the store and in the published APIs. src/features/factors has their behaviour.
 import type { GuardianFactor } from './guardian.ts';
 
 /** The names of a second factor. */

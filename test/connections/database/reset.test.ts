@@ -525,7 +525,7 @@ describe('a password reset', () => {
       const { email } = await someone();
       const browser = createAgent(server);
       const headers = { 'accept-language': 'de-AT,de;q=0.9' };
-      const start = await authorize(browser, webRequest({ ui_locales: 'fr' }));
+      const start = await authorize(browser, webRequest({ ui_locales: 'xx' }));
       const login = await browser.get(start.location, headers);
       const forgot = await browser.get(/href="([^"]*forgot-password)"/.exec(login.text)?.[1] ?? '', headers);
       expect(forgot.headers['content-language']).to.equal('de');
