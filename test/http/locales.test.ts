@@ -25,6 +25,7 @@ import { PAGES } from './pages.ts';
 import { type Site, type SitePage, sitePage, startSite, VIEWS } from './site.ts';
 
 const LOCALES = join(VIEWS, 'locales');
+const UUID = /[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-/;
 /** The messages in a folder, without those in folders in it. */
 const messagesIn = (...path: string[]): Record<string, Message> =>
   Object.assign(
@@ -154,7 +155,14 @@ describe('locales', () => {
           'console.nav.administrators',
         ),
       };
-      const site = await startSite({ '/page': { ...page, model }, '/plain': page }, { views });
+      // What strangers write is no mark, whatever it contains.
+      const written = '\uFDD0[x]Owner[x]\uFDD1';
+      const pages = {
+        '/page': { ...page, model },
+        '/plain': page,
+        '/written': { ...page, model: { ...page.model, title: written } },
+      };
+      const site = await startSite(pages, { views });
       try {
         site.setTenant({ tenant: { enabled_locales: ['en', 'it'] } });
         const { text } = await createAgent(site).get('/page', { 'accept-language': 'it' });
@@ -168,7 +176,9 @@ describe('locales', () => {
           .to.match(/<title>Administrators \|/)
           .and.to.match(/<option [^>]*>Owner<\/option>/);
         expect(text).to.contain('aria-label="Console"');
-        expect(text).to.not.match(/[\uFDD0\uFDD1]/);
+        expect(text).to.not.match(UUID);
+        const other = await createAgent(site).get('/written', { 'accept-language': 'it' });
+        expect(other.text).to.contain(`<h1>${written}</h1>`);
         const english = await createAgent(site).get('/plain', { 'accept-language': 'en' });
         expect(english.text).to.not.contain('<span lang="en"');
       } finally {

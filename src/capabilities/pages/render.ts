@@ -1,5 +1,6 @@
 // Renders the HTML of a page: its Liquid template with escaped output, in a language, with the branding of the tenant
 // or an organization.
+import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { Liquid } from 'liquidjs';
 import { z } from 'zod';
@@ -192,9 +193,10 @@ function createLiquid(directory: string, assets: Assets): Liquid {
 // Marks the messages that are English because the language of the page lacks them, so that a screen reader pronounces
 // them so (WCAG 2.2 §3.1.2).
 
-/** Characters that no text contains: Unicode reserves them for a program's own use (noncharacters, §23.7). */
-const START = '\uFDD0';
-const END = '\uFDD1';
+/** Not known outside of this process, because texts of strangers stand on the same pages and may contain any character. */
+const MARK = randomUUID();
+const START = `[${MARK}`;
+const END = `${MARK}]`;
 
 /** Returns a message for a page: between marks if it is not in the language of the locale. */
 export function pageText(locale: Locale, key: string, values?: MessageValues): string {
@@ -203,8 +205,10 @@ export function pageText(locale: Locale, key: string, values?: MessageValues): s
 }
 
 /** What can contain no element: some elements, and tags. Then a marked text outside of these. */
-const MARKED =
-  /<(title|option|textarea|script|style)\b[^>]*>.*?<\/\1>|<[^>]*>|\uFDD0([^<\uFDD0\uFDD1]*)\uFDD1/gs;
+const MARKED = new RegExp(
+  `<(title|option|textarea|script|style)\\b[^>]*>.*?</\\1>|<[^>]*>|\\[${MARK}([^<]*?)${MARK}\\]`,
+  'gs',
+);
 
 /** Returns a page with the language of the marked messages, without the marks. */
 function withLanguages(html: string): string {
@@ -213,7 +217,8 @@ function withLanguages(html: string): string {
     .replace(MARKED, (found, _element, text?: string) =>
       text === undefined ? found : `<span lang="${FALLBACK}" dir="ltr">${text}</span>`,
     )
-    .replace(/[\uFDD0\uFDD1]/g, '');
+    .replaceAll(START, '')
+    .replaceAll(END, '');
 }
 
 // Selects what the layout shows of the tenant, and which images a page contains.
