@@ -183,6 +183,16 @@ describe('the tabs of a user in the console', () => {
     expect(await server.users.get(other.id)).to.include({ email: other.email });
   });
 
+  it('link the events of a user to their pages in the log', async () => {
+    const user = await newUser();
+    await logIn(createAgent(server), server, spaRequest(pkce().challenge), user);
+    const [, path = ''] =
+      /<a href="(\/console\/log\/[^"]+)"/.exec((await owner.get(`${user.path}/events`)).text) ?? [];
+    const page = await owner.get(path);
+    expect(page.status).to.equal(200);
+    expect(page.text).to.contain(user.email);
+  });
+
   it('show hostile values as text', async () => {
     const { path, ...user } = await newUser({
       ...{ name: HOSTILE, given_name: HOSTILE, family_name: HOSTILE, nickname: HOSTILE },
