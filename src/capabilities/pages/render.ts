@@ -204,21 +204,42 @@ export function pageText(locale: Locale, key: string, values?: MessageValues): s
   return locale.isTranslated(key) ? text : `${START}${text}${END}`;
 }
 
-/** What can contain no element: some elements, and tags. Then a marked text outside of these. */
-const MARKED = new RegExp(
-  `<(title|option|textarea|script|style)\\b[^>]*>.*?</\\1>|<[^>]*>|\\[${MARK}([^<]*?)${MARK}\\]`,
-  'gs',
-);
+/** Elements that contain text alone. */
+const TEXT_ONLY = new Set(['title', 'option', 'textarea', 'script', 'style']);
 
-/** Returns a page with the language of the marked messages, without the marks. */
+/** Where a page goes on: whether within a tag, and the element of {@link TEXT_ONLY}. */
+interface Place {
+  isTag: boolean;
+  element?: string | undefined;
+}
+
+/** Returns the place at the end of a part of a page that begins at a place. */
+function placeAfter(html: string, { isTag, element }: Place): Place {
+  for (let at = 0; ; at++) {
+    const next = isTag ? '>' : element === undefined ? '<' : `</${element}`;
+    at = html.indexOf(next, at);
+    if (at === -1) return { isTag, element };
+    if (!isTag) {
+      const [name = ''] = element === undefined ? (/^[a-z]+/.exec(html.slice(at + 1, at + 10)) ?? []) : [];
+      element = TEXT_ONLY.has(name) ? name : undefined;
+    }
+    isTag = !isTag;
+  }
+}
+
+/** Returns a page with the language of the marked messages where an element may stand, without the marks. */
 function withLanguages(html: string): string {
-  if (!html.includes(START)) return html;
-  return html
-    .replace(MARKED, (found, _element, text?: string) =>
-      text === undefined ? found : `<span lang="${FALLBACK}" dir="ltr">${text}</span>`,
-    )
-    .replaceAll(START, '')
-    .replaceAll(END, '');
+  const [first = '', ...marked] = html.split(START);
+  let place = placeAfter(first, { isTag: false });
+  const parts = marked.map((part) => {
+    const end = part.indexOf(END);
+    const isElement = !place.isTag && place.element === undefined && end !== -1;
+    place = placeAfter(part, place);
+    return isElement
+      ? `<span lang="${FALLBACK}" dir="ltr">${part.slice(0, end)}</span>${part.slice(end + END.length)}`
+      : part;
+  });
+  return [first, ...parts].join('').replaceAll(END, '');
 }
 
 // Selects what the layout shows of the tenant, and which images a page contains.
