@@ -1,15 +1,11 @@
 // Limits by path, and their memory use.
 import { expect } from 'chai';
 import type { Context } from 'koa';
-import {
-  addressKey,
-  createRateLimits,
-  isListed,
-  unknownLimits,
-} from '../../src/capabilities/protection/rate-limit.ts';
+import { createRateLimits, isListed, unknownLimits } from '../../src/capabilities/protection/rate-limit.ts';
 import { engineLimits } from '../../src/engine/base/engine-declaration.ts';
 import { databaseLimits } from '../../src/features/connections/database/base/database-declaration.ts';
 import { passwordlessLimits } from '../../src/features/connections/passwordless/passwordless-declaration.ts';
+import { addressKey } from '../../src/http/addresses.ts';
 import { LIMITS, ROUTE_LIMITS } from '../../src/server/features.ts';
 import { openConfig } from '../../src/tenant/config.ts';
 import { readTenant, TenantFault } from '../../src/tenant/load.ts';

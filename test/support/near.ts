@@ -21,9 +21,9 @@ Runs the tests nearest to the changed files: those given, or else what is not co
 --list     prints the test files, nearest first, and runs none`;
 
 /** Most test files to begin. */
-const MOST = 30;
+const MAX_FILES = 30;
 /** Tests that are less near than this part of the nearest are left out. */
-const LEAST = 0.1;
+const MIN_NEARNESS = 0.1;
 /** No test depends on these. */
 const SILENT = /^bench\/|\.md$/;
 
@@ -270,7 +270,7 @@ function ranked(changed: readonly Changed[]): { path: string; near: number }[] {
     const callers = callersOf(one);
     for (const path of callers) add({ path, lines: '', around: '' }, weight / Math.sqrt(1 + callers.length));
   }
-  return totals.filter(({ near }) => near >= LEAST).sort((a, b) => b.order - a.order);
+  return totals.filter(({ near }) => near >= MIN_NEARNESS).sort((a, b) => b.order - a.order);
 }
 
 /** Runs test files in this order. @returns the exit code, and the files that were not run to their end in time. */
@@ -309,7 +309,7 @@ if (values.help === true) say(USAGE);
 else if (found.length === 0) say('No test is near what has changed.');
 else if (values.list === true) say(found.map(({ path, near }) => `${near.toFixed(2)} ${path}`).join('\n'));
 else {
-  const chosen = found.slice(0, MOST).map(({ path }) => path);
+  const chosen = found.slice(0, MAX_FILES).map(({ path }) => path);
   const { status, left } = run(chosen, Number(values.seconds));
   const rest = found.map(({ path }) => path).filter((path) => left.includes(path) || !chosen.includes(path));
   const shown = rest.slice(0, 10).map((path) => `  ${path}\n`);

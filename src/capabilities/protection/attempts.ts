@@ -2,6 +2,7 @@
 // locks accounts.
 
 import type { Context } from 'koa';
+import { addressKey } from '../../http/addresses.ts';
 import { AuthError } from '../../http/errors.ts';
 import type { Bucket } from '../../http/limits.ts';
 import { lookupEmail, normalizePhone } from '../../records/base/email.ts';
@@ -16,14 +17,7 @@ import { type Collection, type Store, UniqueKeyError } from '../../store/contrac
 import type { User } from '../../users/user.ts';
 import type { Attempt, AttemptsDependencies } from './attempt.ts';
 import { protectionLimits } from './protection-declaration.ts';
-import {
-  addressKey,
-  type Caller,
-  type CallerLookup,
-  isListed,
-  protectionOf,
-  type RateLimits,
-} from './rate-limit.ts';
+import { type Caller, type CallerLookup, isListed, protectionOf, type RateLimits } from './rate-limit.ts';
 
 /** An attempt that may be verified. Exactly one of its three functions must be called. */
 interface AdmittedAttempt {

@@ -127,8 +127,6 @@ export function createKnownCallers(store: Store, clock: Clock): KnownCallers {
 
 // Lists of client addresses in the tenant's protection settings.
 
-export { addressKey, networkKey };
-
 /**
  * Each list is compiled once, because every login checks three of them. A change of the settings brings new arrays.
  */
@@ -155,7 +153,7 @@ export interface Level {
  * @param current undefined for a full bucket.
  * @returns the new level, and the tokens left; negative when there was none, and none was taken.
  */
-export function updateLevel(
+function updateLevel(
   { capacity, perMinute }: Bucket,
   current: Level | undefined,
   { now, taken }: { now: number; taken: 1 | 0 | -1 },

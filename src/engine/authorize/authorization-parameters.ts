@@ -29,7 +29,7 @@ import { responseParameters } from './received-request.ts';
 const DEFAULT_SCOPE = 'openid profile email';
 
 /** Parameters known here besides the engine's. Unknown ones are kept for upstream providers. */
-export const VENDOR_PARAMETERS = [
+const VENDOR_PARAMETERS = [
   'audience',
   'connection',
   'organization',

@@ -49,7 +49,7 @@ function presentedCertificate(
  * Returns `invalid_client` (RFC 6749 §5.2) with a description that tells the owner of the certificate what is
  * wrong.
  */
-export function certificateRefusal(fault: string): errors.CustomOIDCProviderError {
+function certificateRefusal(fault: string): errors.CustomOIDCProviderError {
   const refusal = new errors.CustomOIDCProviderError('invalid_client', fault);
   return Object.assign(refusal, { status: 401, statusCode: 401 });
 }

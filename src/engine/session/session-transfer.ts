@@ -40,7 +40,7 @@ const SESSION_TRANSFER_TOKEN = 'urn:auth0:params:oauth:token-type:session_transf
 const TRANSFER_SECONDS = 60;
 
 /** The purpose of the ticket that a session transfer token is. */
-export const SESSION_TRANSFER = 'session_transfer';
+const SESSION_TRANSFER = 'session_transfer';
 
 /** The `audience` that asks for a session transfer token. It contains our host as the application knows it. */
 const AUDIENCE = /^urn:(?:https:\/\/)?([^/]+):session_transfer$/;

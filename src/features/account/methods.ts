@@ -98,7 +98,7 @@ export async function listMethods(deps: MethodDependencies, actor: Actor): Promi
 }
 
 /** Returns the user's database identities whose password is stored here. */
-export async function passwordsOf({ users }: MethodDependencies, user: User): Promise<Identity[]> {
+async function passwordsOf({ users }: MethodDependencies, user: User): Promise<Identity[]> {
   const identities = (await users.identitiesOf(user.id)).filter(({ provider }) => provider === DATABASE);
   const has = await Promise.all(identities.map((identity) => users.hasPassword(originalUserId(identity))));
   return identities.filter((_, index) => has[index]);

@@ -39,8 +39,7 @@ type Resolution<S extends Strategy = Strategy> =
 type StrategyFilter<S extends Strategy> = (strategy: Strategy) => strategy is S;
 
 /** Accepts every strategy that is built in. */
-export const anyStrategy: StrategyFilter<Strategy> = (strategy): strategy is Strategy =>
-  strategy !== undefined;
+const anyStrategy: StrategyFilter<Strategy> = (strategy): strategy is Strategy => strategy !== undefined;
 
 /** Accepts strategies whose users type a password into our form. */
 export const byForm: StrategyFilter<FormStrategy> = (strategy): strategy is FormStrategy =>
@@ -267,10 +266,7 @@ function isDomainOf(organization: Organization | undefined, domain: string): boo
 }
 
 /** Whether the domain of an e-mail address can select one of these connections ({@link homeRealmOf}). */
-export function hasHomeRealms(
-  usable: readonly UsableConnection[],
-  organization: Organization | undefined,
-): boolean {
+function hasHomeRealms(usable: readonly UsableConnection[], organization: Organization | undefined): boolean {
   const enterprise = usable.filter(({ connection }) => isEnterprise(connection));
   const isVerified = discoveryDomainsOf(organization ?? {}).some(({ status }) => status === 'verified');
   return (

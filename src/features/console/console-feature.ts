@@ -199,6 +199,6 @@ export const consoleFeature = feature<ConsoleNeeds, unknown, ConsoleDependencies
 });
 
 /** The paths of the console's pages. The navigation links to no others. */
-export const CONSOLE_PATHS: ReadonlySet<string> = new Set(
+const CONSOLE_PATHS: ReadonlySet<string> = new Set(
   Object.keys(consoleRoutes).flatMap((key) => (key.startsWith('GET ') ? [key.slice('GET '.length)] : [])),
 );

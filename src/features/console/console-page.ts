@@ -209,11 +209,7 @@ function requireConsoleForm(
  * Redirects a form that was sent without a session to the login, and then to the page that it was sent from.
  * @param section where to return to when the browser does not name that page.
  */
-export async function redirectToLogin(
-  deps: ConsolePageDependencies,
-  ctx: Context,
-  section: string,
-): Promise<void> {
+async function redirectToLogin(deps: ConsolePageDependencies, ctx: Context, section: string): Promise<void> {
   await goToLogin(deps, ctx, { to: sourcePage(deps, ctx, section) });
 }
 

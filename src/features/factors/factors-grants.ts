@@ -136,7 +136,7 @@ interface MfaSession {
 }
 
 /** Issues an MFA token for a login that lacks its second factor. */
-export async function issueMfaToken(
+async function issueMfaToken(
   { challenges, clock, random }: TokenDependencies,
   userId: string,
   clientId: string,

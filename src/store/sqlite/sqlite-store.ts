@@ -274,9 +274,7 @@ async function ready(writer: Writer): Promise<void> {
   await writer.append([[writeStatements(sqliteDialect).length]], () => undefined);
 }
 
-type StoredRow = Record<string, unknown>;
-
-function candidateOf(row: StoredRow, record: Candidate['record']): Candidate {
+function candidateOf(row: Row, record: Candidate['record']): Candidate {
   const held = Object.keys(row).flatMap((name) => (/^held\d+$/.test(name) ? row[name] === 1 : []));
   return { n: Number(row.n), held, record };
 }
@@ -288,7 +286,7 @@ async function find(threads: SearchThreads, file: string, table: SqlTable, query
   if (committed.isEmpty()) return { records: [], more: false, total: query.total ? 0 : undefined };
   const { limit = defaultLimit } = query;
   const now = clock() / 1000;
-  const open = (row: StoredRow) => openRow(file, collection.name, row, seal);
+  const open = (row: Row) => openRow(file, collection.name, row, seal);
   const first = await candidatePage({ ...collection, now }, query, sqliteDialect, {
     numbers: async (statement) => {
       const [row = {}] = await threads.ask({ read: statement });

@@ -8,7 +8,7 @@ import type { Attempt, AttemptsDependencies, Lock } from '../../../capabilities/
 import type { Attempts } from '../../../capabilities/protection/attempts.ts';
 import type { Challenges } from '../../../capabilities/protection/challenges.ts';
 import type { RateLimits } from '../../../capabilities/protection/rate-limit.ts';
-import { addressKey } from '../../../capabilities/protection/rate-limit.ts';
+import { addressKey } from '../../../http/addresses.ts';
 import { linkExpired } from '../../../http/errors.ts';
 import type { Limit } from '../../../http/limits.ts';
 import { formFields } from '../../../http/server/body.ts';

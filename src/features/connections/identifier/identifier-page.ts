@@ -22,7 +22,7 @@ import {
   usableConnections,
 } from '../resolve.ts';
 
-interface IdentifierPage extends PageModel {
+interface LoginIdentifierModel extends PageModel {
   names: NameField;
   identifier: string;
   connections: LoginChoice[];
@@ -34,13 +34,6 @@ interface FailedAttempt {
   identifier: string;
   /** A message key. */
   alert: string;
-}
-
-interface LoginIdentifierModel extends PageModel {
-  names: NameField;
-  identifier: string;
-  connections: LoginChoice[];
-  signupUrl?: string;
 }
 
 export const LOGIN_IDENTIFIER_PAGE = declarePage<LoginIdentifierModel>('login/identifier');
@@ -68,7 +61,7 @@ async function identifierPage(
   { config }: HostedDependencies,
   page: RequestPage,
   typedIdentifier: string | undefined,
-): Promise<IdentifierPage> {
+): Promise<LoginIdentifierModel> {
   const { client, organization, waiting } = page;
   const usable = await usableConnections(config, client.client_id, organization?.id);
   const database = usable.find(({ strategy }) => byOwnPassword(strategy))?.connection;

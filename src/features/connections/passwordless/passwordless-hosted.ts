@@ -3,9 +3,9 @@
 import type { Context } from 'koa';
 import { declarePage } from '../../../capabilities/pages/views.ts';
 import type { Caller, RateLimits } from '../../../capabilities/protection/rate-limit.ts';
-import { addressKey } from '../../../capabilities/protection/rate-limit.ts';
 import { requestContextOf } from '../../../engine/login/login-event.ts';
 import { anonymousSessionPart } from '../../../engine/session/anonymous-sessions.ts';
+import { addressKey } from '../../../http/addresses.ts';
 import { AuthError } from '../../../http/errors.ts';
 import type { Languages } from '../../../http/languages.ts';
 import { formFields } from '../../../http/server/body.ts';

@@ -13,12 +13,8 @@ import type {
   PreparedChallenge,
 } from '../../../capabilities/protection/challenges.ts';
 import type { RateLimits } from '../../../capabilities/protection/rate-limit.ts';
-import {
-  addressKey,
-  askersOf,
-  type Caller,
-  type KnownCallers,
-} from '../../../capabilities/protection/rate-limit.ts';
+import { askersOf, type Caller, type KnownCallers } from '../../../capabilities/protection/rate-limit.ts';
+import { addressKey } from '../../../http/addresses.ts';
 import { AuthError } from '../../../http/errors.ts';
 import type { Languages } from '../../../http/languages.ts';
 import { DeliveryError } from '../../../records/base/message-transport.ts';

@@ -6,6 +6,7 @@ import { type FormattedTime, timesOf } from '../../../capabilities/pages/times.t
 import { AuthError } from '../../../http/errors.ts';
 import { formFields } from '../../../http/server/body.ts';
 import type { RouteDeclarations } from '../../../http/server/router.ts';
+import type { Trigger } from '../../../records/tenant/actions.ts';
 import { callApi } from '../api-calls.ts';
 import { type ConsoleSession, consoleForm, consolePage, redirectAfterForm } from '../console-page.ts';
 import { type FaultModel, type FormFault, faultModel, faultOf } from '../form-fault.ts';
@@ -62,17 +63,7 @@ const newActionRoutes: RouteDeclarations<ActionsDependencies> = {
 interface ActionsNewModel extends FaultModel {
   actionsPath: string;
   triggers: {
-    id:
-      | 'credentials-exchange'
-      | 'custom-email-provider'
-      | 'custom-phone-provider'
-      | 'custom-token-exchange'
-      | 'password-reset-post-challenge'
-      | 'post-change-password'
-      | 'post-login'
-      | 'post-user-registration'
-      | 'pre-user-registration'
-      | 'send-phone-message';
+    id: Trigger;
     template: string;
   }[];
   values: { name?: string; trigger: string };
@@ -187,45 +178,29 @@ const listRoutes: RouteDeclarations<ActionsDependencies> = {
   ),
 };
 
+/** What the list shows of an action. */
+interface ShownAction {
+  id: string;
+  name: string;
+  url: string;
+  trigger: string;
+  isDeployed: boolean;
+  /** Whether the draft differs from the deployed version. */
+  isChanged: boolean;
+  version: number | undefined;
+}
+
+/** An action in the order of its trigger: by id and name alone if it is not among those that were read. */
+type ShownBinding = (ShownAction | Pick<ShownAction, 'id' | 'name'>) & {
+  mayFail: boolean;
+  isFirst: boolean;
+  isLast: boolean;
+};
+
 interface ActionsListModel extends FaultModel {
   actionsPath: string;
-  triggers: {
-    id: string;
-    bound: (
-      | { id: string; name: string; mayFail: boolean; isFirst: boolean; isLast: boolean }
-      | {
-          mayFail: boolean;
-          isFirst: boolean;
-          isLast: boolean;
-          id: string;
-          name: string;
-          url: string;
-          trigger: string;
-          isDeployed: boolean;
-          isChanged: boolean;
-          version: number | undefined;
-        }
-    )[];
-    free: {
-      id: string;
-      name: string;
-      url: string;
-      trigger: string;
-      isDeployed: boolean;
-      isChanged: boolean;
-      version: number | undefined;
-    }[];
-    stamp: string;
-  }[];
-  others: {
-    id: string;
-    name: string;
-    url: string;
-    trigger: string;
-    isDeployed: boolean;
-    isChanged: boolean;
-    version: number | undefined;
-  }[];
+  triggers: { id: string; bound: ShownBinding[]; free: ShownAction[]; stamp: string }[];
+  others: ShownAction[];
   hasNone: boolean;
   mayCreate: boolean;
   mayOrder: boolean;
@@ -283,7 +258,7 @@ async function triggerView(
   return { id: trigger, bound, free: free.map(rowOf), stamp: stampOfBindings(bindings) };
 }
 
-function rowOf(action: ActionAnswer) {
+function rowOf(action: ActionAnswer): ShownAction {
   return {
     id: action.id,
     name: action.name,
@@ -319,7 +294,7 @@ async function changeOrder(deps: ActionsDependencies, ctx: Context, session: Con
   redirectAfterForm(ctx, `${ACTIONS}#${trigger}`, undefined);
 }
 
-// ActionsDiff which actions are bound to a trigger, and their order.
+// Changes which actions are bound to a trigger, and their order.
 
 type Change = 'bind' | 'unbind' | 'up' | 'down' | 'stop' | 'continue';
 const CHANGES: readonly Change[] = ['bind', 'unbind', 'up', 'down', 'stop', 'continue'];

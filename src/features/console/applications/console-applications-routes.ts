@@ -35,17 +35,7 @@ const LIST = 'GET /clients';
 interface ApplicationsListModel {
   text: string;
   mayCreate: boolean;
-  applications: {
-    client_id: string;
-    name: string;
-    kind: Kind;
-    callbacks: readonly string[];
-    allowed_logout_urls: readonly string[];
-    grant_types: readonly string[];
-    token_endpoint_auth_method: string | undefined;
-    is_first_party: boolean;
-    href: string;
-  }[];
+  applications: (Application & { href: string })[];
   first: number;
   last: number;
   total: number | undefined;

@@ -37,7 +37,7 @@ import {
   type ThemeGroup,
   themeGroups,
 } from './look.ts';
-import { type BrandingDependencies, languageOf, languagesOf, PATH } from './shared.ts';
+import { type BrandingDependencies, languageOf, languagesOf, PATH, type ShownLanguage } from './shared.ts';
 
 type Section = Readonly<Record<string, unknown>>;
 
@@ -180,7 +180,7 @@ interface BrandingLookModel {
   mayChange: boolean;
   mayDelete: boolean;
   pages: string[];
-  languages: { tag: string; name: string; isEnabled: boolean }[];
+  languages: ShownLanguage[];
   shown: { page: string; language: string; scheme: string; width: string };
   frameUrl: string;
 }

@@ -23,19 +23,22 @@ import {
   type TemplateTexts,
   writeMessage,
 } from './console-branding-message.ts';
-import { type BrandingDependencies, languageOf, languagesOf, PATH } from './shared.ts';
+import { type BrandingDependencies, languageOf, languagesOf, PATH, type ShownLanguage } from './shared.ts';
+
+/** What the list and the page of a message show of it. */
+interface ShownMessage {
+  name: string;
+  kind: MessageKind;
+  connection: string | undefined;
+  path: string;
+  isOwn: boolean;
+  isOff: boolean;
+}
 
 interface BrandingMessagesModel {
   tab: string;
   path: string;
-  messages: {
-    name: string;
-    kind: MessageKind;
-    connection: string | undefined;
-    path: string;
-    isOwn: boolean;
-    isOff: boolean;
-  }[];
+  messages: ShownMessage[];
 }
 
 export const BRANDING_MESSAGES_PAGE = declareConsolePage<BrandingMessagesModel>('console/branding-messages');
@@ -256,21 +259,14 @@ function labelOf(name: FieldName, isSms: boolean): DisplayText {
 interface BrandingMessageModel {
   tab: string;
   path: string;
-  message: {
-    name: string;
-    kind: MessageKind;
-    connection: string | undefined;
-    path: string;
-    isOwn: boolean;
-    isOff: boolean;
-  };
+  message: ShownMessage;
   isSms: boolean;
   written: TemplateTexts;
-  faults: Partial<Record<'body' | 'from' | 'number' | 'subject', FormFault>>;
+  faults: Partial<Record<FieldName, FormFault>>;
   subject: string | undefined;
   from: string | undefined;
   language: string;
-  languages: { tag: string; name: string; isEnabled: boolean }[];
+  languages: ShownLanguage[];
   mayChange: boolean;
   sent: string | undefined;
   number: string | undefined;
@@ -318,7 +314,7 @@ async function showEditor(
   });
 }
 
-function shownMessage({ name, kind, connection, isOwn, templateTexts }: Message) {
+function shownMessage({ name, kind, connection, isOwn, templateTexts }: Message): ShownMessage {
   return {
     name,
     kind,

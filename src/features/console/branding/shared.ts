@@ -20,8 +20,17 @@ export interface BrandingDependencies extends ConsolePageDependencies, ApiCallDe
 export const SECTION = 'branding';
 export const PATH = `${CONSOLE}/branding` as const;
 
+export interface ShownLanguage {
+  tag: string;
+  name: string;
+  isEnabled: boolean;
+}
+
 /** Returns the languages of the pages, each named in itself; the tenant's come first. */
-export function languagesOf({ views, config }: Pick<BrandingDependencies, 'views' | 'config'>) {
+export function languagesOf({
+  views,
+  config,
+}: Pick<BrandingDependencies, 'views' | 'config'>): ShownLanguage[] {
   const enabled = enabledLocales(config.settings().tenant);
   const tags = [...new Set([...enabled.filter((tag) => views.locales.has(tag)), ...views.locales.keys()])];
   return tags.map((tag) => ({

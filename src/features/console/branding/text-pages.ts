@@ -9,14 +9,14 @@ import type { ConsoleSession } from '../console-session.ts';
 import { type FormFault, faultIn } from '../form-fault.ts';
 import { fieldsBelow, refusalOf, refusalOptions, withoutReturns } from '../forms.ts';
 import { declareConsolePage, renderConsole } from '../render.ts';
-import { type BrandingDependencies, languageOf, languagesOf, PATH } from './shared.ts';
+import { type BrandingDependencies, languageOf, languagesOf, PATH, type ShownLanguage } from './shared.ts';
 
 interface BrandingPromptsModel {
   tab: string;
   path: string;
   prompts: { name: string; path: string; own: number; of: number }[];
   language: string;
-  languages: { tag: string; name: string; isEnabled: boolean }[];
+  languages: ShownLanguage[];
 }
 
 export const BRANDING_PROMPTS_PAGE = declareConsolePage<BrandingPromptsModel>('console/branding-prompts');
@@ -118,7 +118,7 @@ interface BrandingTextsModel {
   language: string;
   direction: 'ltr' | 'rtl';
   action: string;
-  languages: { tag: string; name: string; isEnabled: boolean; path: string }[];
+  languages: (ShownLanguage & { path: string })[];
   mayChange: boolean;
   screens: {
     name: string;

@@ -34,6 +34,19 @@ export const logRoutes: RouteDeclarations<LogDependencies> = {
 /** Capitalizes a sentence: for an event that names nobody it begins with the word for somebody. */
 const capitalized = (text: string, tag: string) => text.charAt(0).toLocaleUpperCase(tag) + text.slice(1);
 
+/** What the list, the story of a login and the page of an event show of an event. */
+interface ShownEvent {
+  path: string;
+  type: string;
+  time: FormattedTime;
+  words: string;
+  isBad: boolean;
+  why: string | undefined;
+  client: string | undefined;
+  connection: string | undefined;
+  ip: string | undefined;
+}
+
 interface LogListModel {
   path: string;
   filter: LogFilter;
@@ -42,17 +55,7 @@ interface LogListModel {
   groups: { name: string; text: string }[];
   types: { name: string; text: string }[];
   days: number;
-  events: {
-    path: string;
-    type: string;
-    time: FormattedTime;
-    words: string;
-    isBad: boolean;
-    why: string | undefined;
-    client: string | undefined;
-    connection: string | undefined;
-    ip: string | undefined;
-  }[];
+  events: ShownEvent[];
   newest: string;
   older?: string | undefined;
   /** What can be chosen from, for administrators who may read it. */
@@ -158,7 +161,7 @@ async function choicesOf(deps: LogDependencies, ctx: Context, session: ConsoleSe
 function eventFormatter(deps: LogDependencies, ctx: Context) {
   const locale = deps.views.locale(ctx);
   const timeOf = timesOf(deps, ctx, 'second');
-  return (event: EventAnswer) => ({
+  return (event: EventAnswer): ShownEvent => ({
     path: `${PATH}/${encodeURIComponent(event.log_id)}`,
     type: event.type,
     time: timeOf(event.date),
@@ -173,18 +176,7 @@ function eventFormatter(deps: LogDependencies, ctx: Context) {
 
 interface LogEventModel {
   path: string;
-  event: {
-    path: string;
-    type: string;
-    time: FormattedTime;
-    words: string;
-    isBad: boolean;
-    why: string | undefined;
-    client: string | undefined;
-    connection: string | undefined;
-    ip: string | undefined;
-    meaning: string;
-  };
+  event: ShownEvent & { meaning: string };
   fields: { text: string; value: string }[];
   userPath: string | undefined;
   json: string;
@@ -192,19 +184,7 @@ interface LogEventModel {
     outcome: string;
     who: string;
     why: string | undefined;
-    steps: {
-      path: string;
-      type: string;
-      time: FormattedTime;
-      words: string;
-      isBad: boolean;
-      why: string | undefined;
-      client: string | undefined;
-      connection: string | undefined;
-      ip: string | undefined;
-      seconds: number;
-      isThis: boolean;
-    }[];
+    steps: (ShownEvent & { seconds: number; isThis: boolean })[];
     isCut: boolean;
     most: number;
   };

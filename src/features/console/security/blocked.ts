@@ -12,7 +12,7 @@ import { type ConsoleSession, consoleForm, consolePage, redirectAfterForm } from
 import type { EventAnswer } from '../log/describe-event.ts';
 import { declareConsolePage, renderConsole } from '../render.ts';
 import type { SecuritySettingsDependencies } from './settings-pages.ts';
-import { PARTS, pathOfPart, tabsOf } from './tabs.ts';
+import { PARTS, pathOfPart, type SectionTab, tabsOf } from './tabs.ts';
 
 const PATH = pathOfPart('blocked');
 /** How many log events are read, and about how many of their identifiers or addresses the API is asked. */
@@ -41,7 +41,7 @@ export const blockedRoutes: RouteDeclarations<SecuritySettingsDependencies> = {
 };
 
 interface SecurityBlockedModel {
-  tabs: { path: string; text: string; isCurrent: boolean }[];
+  tabs: SectionTab[];
   path: string;
   asked: string;
   mayUnblockAccounts: boolean;

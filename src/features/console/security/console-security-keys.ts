@@ -8,7 +8,7 @@ import { type ConsoleSession, consoleForm, consolePage, redirectAfterForm } from
 import { type FormFault, faultOf } from '../form-fault.ts';
 import { declareConsolePage, renderConsole } from '../render.ts';
 import type { SecuritySettingsDependencies } from './settings-pages.ts';
-import { PARTS, pathOfPart, tabsOf } from './tabs.ts';
+import { PARTS, pathOfPart, type SectionTab, tabsOf } from './tabs.ts';
 
 /** A key as returned by the Management API. */
 interface KeyAnswer {
@@ -61,7 +61,7 @@ function keyForm(
 }
 
 interface SecurityKeysModel {
-  tabs: { path: string; text: string; isCurrent: boolean }[];
+  tabs: SectionTab[];
   path: string;
   mayChange: boolean;
   algs: {

@@ -10,7 +10,7 @@ import { declareConsolePage, renderConsole } from '../render.ts';
 import { blockedRoutes } from './blocked.ts';
 import { keysRoutes } from './console-security-keys.ts';
 import { type SecuritySettingsDependencies, settingsRoutes } from './settings-pages.ts';
-import { PARTS, pathOfPart, SECURITY, tabsOf } from './tabs.ts';
+import { PARTS, pathOfPart, SECURITY, type SectionTab, tabsOf } from './tabs.ts';
 
 // /console/security/factors: which second factors are enabled, and when one is required.
 
@@ -44,7 +44,7 @@ async function factorsOf(deps: SecuritySettingsDependencies, ctx: Context, sessi
 }
 
 interface SecurityFactorsModel {
-  tabs: { path: string; text: string; isCurrent: boolean }[];
+  tabs: SectionTab[];
   path: string;
   mayChange: boolean;
   factors: { name: string; enabled: boolean; text: string }[];

@@ -13,7 +13,7 @@ import {
 import { type FormFault, faultIn, faultOf } from '../form-fault.ts';
 import { refusalOptions } from '../forms.ts';
 import { declareConsolePage, renderConsole } from '../render.ts';
-import { PARTS, type Part, pathOfPart, tabsOf } from './tabs.ts';
+import { PARTS, type Part, pathOfPart, type SectionTab, tabsOf } from './tabs.ts';
 
 // The forms for settings: their fields, the position of each in the settings of the Management API, and the
 // conversion of values.
@@ -228,61 +228,19 @@ async function settingsOf(
   return (await callApi(deps, ctx, session, read)).body as Record<string, unknown>;
 }
 
+/** The texts are message keys. */
+type ShownField = SettingsField & {
+  id: string;
+  text: string;
+  help?: string;
+  value: string;
+  fault?: FormFault | undefined;
+};
+
 interface SecuritySettingsModel {
-  tabs: { path: string; text: string; isCurrent: boolean }[];
-  part: 'attacks' | 'blocked' | 'factors' | 'keys' | 'sessions' | 'tenant';
-  forms: {
-    name: string;
-    path: string;
-    text: string;
-    mayChange: boolean;
-    fields: (
-      | {
-          name: string;
-          at: readonly string[];
-          kind: 'switch' | 'text' | 'lines';
-          id: string;
-          text: string;
-          help?: string;
-          value: string;
-          fault?: FormFault | undefined;
-        }
-      | {
-          name: string;
-          at: readonly string[];
-          kind: 'number';
-          least: number;
-          most: number;
-          step?: 'any';
-          id: string;
-          text: string;
-          help?: string;
-          value: string;
-          fault?: FormFault | undefined;
-        }
-      | {
-          name: string;
-          at: readonly string[];
-          kind: 'choice';
-          options: readonly string[];
-          id: string;
-          text: string;
-          help?: string;
-          value: string;
-          fault?: FormFault | undefined;
-        }
-      | {
-          name: string;
-          at: readonly string[];
-          kind: 'member';
-          id: string;
-          text: string;
-          help?: string;
-          value: string;
-          fault?: FormFault | undefined;
-        }
-    )[];
-  }[];
+  tabs: SectionTab[];
+  part: Part;
+  forms: { name: string; path: string; text: string; mayChange: boolean; fields: ShownField[] }[];
 }
 
 export const SECURITY_SETTINGS_PAGE = declareConsolePage<SecuritySettingsModel>('console/security-settings');

@@ -18,8 +18,15 @@ export type Part = keyof typeof PARTS;
 
 export const pathOfPart = (part: Part): string => `${SECURITY}/${part}`;
 
+export interface SectionTab {
+  path: string;
+  /** A message key. */
+  text: string;
+  isCurrent: boolean;
+}
+
 /** Returns the parts that an administrator may see, as tabs. */
-export function tabsOf({ can }: Pick<ConsoleSession, 'can'>, current?: Part) {
+export function tabsOf({ can }: Pick<ConsoleSession, 'can'>, current?: Part): SectionTab[] {
   return (Object.keys(PARTS) as Part[])
     .filter((part) => PARTS[part].every(can))
     .map((part) => ({

@@ -58,7 +58,7 @@ interface MessageChannel
   form: (...args: Parameters<OwnModel<string | undefined, AddressForm>>) => AddressForm;
 }
 
-export function messageFactor(definition: MessageChannel): Factor {
+function messageFactor(definition: MessageChannel): Factor {
   const { channel, strength, nameOf, ofProfile } = definition;
   const factor: Factor = {
     ...SECOND_FACTORS[channel],

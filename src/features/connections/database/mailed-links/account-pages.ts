@@ -256,12 +256,8 @@ async function eventOf(
 export interface AccountPagesDependencies
   extends ResetDependencies,
     VerificationDependencies,
-    HostedDependencies,
-    ResetChallengeDependencies {
-  random: Random;
-  rateLimits: RateLimits;
-  requestReset: RequestReset;
-}
+    ForgotPagesDependencies,
+    ResetChallengeDependencies {}
 
 // docs/decisions/passwords-protection.md#a-reset-link-opens-a-page-and-the-pages-form-acts
 /** The routes of the reset page. Mail scanners fetch links by GET and HEAD, so those do not use the ticket up. */
@@ -433,7 +429,7 @@ export function callerOf({ random }: { random: Random }, ctx: Context): Caller {
 }
 
 /** Redirects with 303 after a POST (RFC 9110 §15.4.4). */
-export function seeOther(ctx: Context, target: string): void {
+function seeOther(ctx: Context, target: string): void {
   ctx.redirect(target);
   ctx.status = 303;
 }
@@ -538,13 +534,7 @@ async function resetForm(
   return { connection, names: nameField(hasAttributes ? namesOf(connection) : ['email']) };
 }
 
-interface AccountSentModel extends PageModel {
-  names: NameField;
-  email: string;
-  loginUrl: string;
-}
-
-export const ACCOUNT_SENT_PAGE = declarePage<AccountSentModel>('account/sent');
+export const ACCOUNT_SENT_PAGE = declarePage<AccountForgotModel>('account/sent');
 
 async function handleForgot(deps: ForgotPagesDependencies, ctx: Context): Promise<void> {
   const page = await openRequestPage(deps, ctx);

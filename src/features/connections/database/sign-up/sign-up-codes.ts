@@ -3,7 +3,7 @@
 // docs/decisions/users-linking.md#a-sign-up-that-a-code-has-to-verify-creates-no-account-until-the-code-is-right
 import type { Context } from 'koa';
 import { tryProof } from '../../../../capabilities/protection/attempts.ts';
-import { addressKey } from '../../../../capabilities/protection/rate-limit.ts';
+import { addressKey } from '../../../../http/addresses.ts';
 import { AuthError } from '../../../../http/errors.ts';
 import { formFields } from '../../../../http/server/body.ts';
 import { nameBrowser } from '../../../../http/server/browser-cookie.ts';
