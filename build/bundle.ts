@@ -1,6 +1,6 @@
 // Bundles the sources into JavaScript: each program with all that it loads at its start in a few files. Without that
 // Node.js would look up and read some 1,100 files and the compiled code of each, a third of a start and 40 MB.
-// docs/decisions/operating.md#the-published-package-has-our-code-in-a-few-files-and-other-packages-as-they-are
+// docs/understand/decisions/operating.md#the-published-package-has-our-code-in-a-few-files-and-other-packages-as-they-are
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';

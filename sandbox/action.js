@@ -94,7 +94,7 @@
     };
   };
   const noGroups = () => {
-    // docs/decisions/actions-scripts.md#parts-of-the-documented-event-and-api-do-not-exist-here
+    // docs/understand/decisions/actions-scripts.md#parts-of-the-documented-event-and-api-do-not-exist-here
     throw new Error('groups: there are none here; roles and organizations say who may do what');
   };
 

@@ -1,5 +1,5 @@
 // lodash: the functions that scripts use most, without chains.
-// docs/decisions/actions-scripts.md#requirelodash-gives-our-127-functions-not-the-package
+// docs/understand/decisions/actions-scripts.md#requirelodash-gives-our-127-functions-not-the-package
 (module) => {
   const isObject = (value) => value !== null && (typeof value === 'object' || typeof value === 'function');
   const isPlainObject = (value) =>

@@ -1,7 +1,7 @@
 // The runtime of the sandbox: finds and starts a script, and has `require`, timers, `console`, and globals that are
 // made when they are first used. It runs inside the sandbox with the script, so it is no security boundary: the limits
 // are outside.
-// docs/decisions/actions-scripts.md#the-api-that-scripts-see-is-javascript-that-runs-with-them-in-the-sandbox
+// docs/understand/decisions/actions-scripts.md#the-api-that-scripts-see-is-javascript-that-runs-with-them-in-the-sandbox
 (native) => {
   const stringify = JSON.stringify;
   /** Calls the host. All texts are passed in one, after their lengths: each conversion takes as long as that of all. */

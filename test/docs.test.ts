@@ -5,7 +5,7 @@ import { expect } from 'chai';
 import { decisionPages, decisionsReadme } from '../build/docs/decisions.ts';
 
 const ROOT = new URL('../', import.meta.url);
-const pages = readdirSync(new URL('docs/wire/', ROOT)).filter((name) => name.endsWith('.md'));
+const pages = readdirSync(new URL('docs/reference/wire/', ROOT)).filter((name) => name.endsWith('.md'));
 const read = (path: string) => readFileSync(new URL(path, ROOT), 'utf8');
 /** Returns a text without the characters that a string literal may escape. */
 const plain = (text: string) => text.replaceAll(/['’\\]/g, '');
@@ -22,9 +22,9 @@ describe('CONTRIBUTING.md', () => {
   });
 });
 
-describe('docs/architecture.md', () => {
+describe('docs/understand/architecture.md', () => {
   it('names files that exist', () => {
-    expect(missing('docs/architecture.md')).to.deep.equal([]);
+    expect(missing('docs/understand/architecture.md')).to.deep.equal([]);
   });
 
   it('has every line of the map in its picture', () => {
@@ -54,12 +54,12 @@ describe('the code', () => {
   });
 });
 
-describe('docs/decisions', () => {
+describe('docs/understand/decisions', () => {
   const decisions = decisionPages(fileURLToPath(ROOT));
   const all = decisions.flatMap((page) => page.decisions.map(({ anchor }) => `${page.file}#${anchor}`));
 
   it('are all in the list (otherwise run `npm run docs`)', () => {
-    expect(read('docs/decisions/README.md')).to.equal(decisionsReadme(fileURLToPath(ROOT)));
+    expect(read('docs/understand/decisions/README.md')).to.equal(decisionsReadme(fileURLToPath(ROOT)));
   });
 
   it('have a heading of its own for each decision', () => {
@@ -90,18 +90,20 @@ describe('docs/decisions', () => {
 
   for (const { file } of decisions) {
     it(`${file} names files that exist`, () => {
-      expect(missing(`docs/decisions/${file}`)).to.deep.equal([]);
+      expect(missing(`docs/understand/decisions/${file}`)).to.deep.equal([]);
     });
   }
 });
 
-describe('docs/wire', () => {
+describe('docs/reference/wire', () => {
   for (const page of pages) {
-    const text = read(`docs/wire/${page}`);
+    const text = read(`docs/reference/wire/${page}`);
 
     it(`${page} names files that exist`, () => {
       const named = [...text.matchAll(/`((?:src|test)\/[\w./-]+)`/g)].map(([, path = '']) => path);
-      const linked = [...text.matchAll(/\]\(([\w./-]+\.md)\)/g)].map(([, path = '']) => `docs/wire/${path}`);
+      const linked = [...text.matchAll(/\]\(([\w./-]+\.md)\)/g)].map(
+        ([, path = '']) => `docs/reference/wire/${path}`,
+      );
       expect([...named, ...linked].filter((path) => !existsSync(new URL(path, ROOT)))).to.deep.equal([]);
     });
 

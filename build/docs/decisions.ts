@@ -1,7 +1,7 @@
-// The index of docs/decisions, made from the headings of its pages.
+// The index of docs/understand/decisions, made from the headings of its pages.
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** A page of docs/decisions: the headings of its decisions, each with the anchor that GitHub gives it. */
+/** A page of docs/understand/decisions: the headings of its decisions, each with the anchor that GitHub gives it. */
 export interface DecisionPage {
   file: string;
   title: string;
@@ -10,7 +10,7 @@ export interface DecisionPage {
 
 /** The pages in alphabetical order. */
 export function decisionPages(root: string): DecisionPage[] {
-  const directory = `${root}docs/decisions/`;
+  const directory = `${root}docs/understand/decisions/`;
   const files = readdirSync(directory).filter((file) => file.endsWith('.md') && file !== 'README.md');
   return files.sort().map((file) => {
     const text = readFileSync(`${directory}${file}`, 'utf8');
@@ -24,7 +24,7 @@ export function decisionPages(root: string): DecisionPage[] {
 }
 
 /** The anchor of a heading: in small letters, with hyphens for spaces, without other signs. */
-function anchorOf(heading: string): string {
+export function anchorOf(heading: string): string {
   return heading
     .toLowerCase()
     .replaceAll(/[^\p{L}\p{N}\p{M}_ -]/gu, '')
@@ -40,8 +40,8 @@ export function decisionsReadme(root: string): string {
 
 What Gatehouse does where the contract is silent ("not shown") or where two sources disagree. A heading with the lines below it is one
 decision: first the choice, then *why*, where the choice does not say it itself, and what was *given up*, where something was. Code that
-follows a decision names it in a comment (\`docs/decisions/<page>.md#<heading>\`); \`test/docs.test.ts\` checks that there is such a heading.
-\`npm run docs\` writes this list from the headings.
+follows a decision names it in a comment (\`docs/understand/decisions/<page>.md#<heading>\`); \`test/docs.test.ts\` checks that there is such
+a heading. \`npm run docs\` writes this list from the headings.
 
 ${pages.join('\n')}`;
 }

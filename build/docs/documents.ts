@@ -1,5 +1,5 @@
-// The documents that are generated: from declarations in the code the tables of docs/operating.md and the API, from headings the list of
-// decisions.
+// The documents that are generated: from declarations in the code the tables of docs/reference and the API, from
+// headings the list of decisions.
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { openApi } from '../../src/features/development/development-feature.ts';
@@ -19,20 +19,26 @@ export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 /** Returns the current content of each document, by path. */
 export async function documents(): Promise<Map<string, string>> {
   const api = describedApi();
-  const operating = await readFile(`${ROOT}docs/operating.md`, 'utf8');
-  const tables = { limits: limitsTable(), events: eventsTable(), settings: settingsTable() };
-  return new Map([
-    ['docs/api/openapi.json', `${JSON.stringify(api, null, 2)}\n`],
-    ['docs/api/README.md', apiReadme(api)],
-    ['docs/api/management.json', `${JSON.stringify(describedManagement(), null, 2)}\n`],
-    ['docs/custom-texts.md', customTextTable(ROOT)],
-    ['docs/decisions/README.md', decisionsReadme(ROOT)],
-    ['docs/api/management.md', managementReadme(describedManagement())],
-    ['docs/fapi.md', filled(await readFile(`${ROOT}docs/fapi.md`, 'utf8'), 'rules', rulesTable())],
-    [
-      'docs/operating.md',
-      Object.entries(tables).reduce((text, [name, table]) => filled(text, name, table), operating),
+  const tables = {
+    'docs/reference/events.md': ['events', eventsTable()],
+    'docs/reference/fapi.md': ['rules', rulesTable()],
+    'docs/reference/limits.md': ['limits', limitsTable()],
+    'docs/reference/settings.md': ['settings', settingsTable()],
+  } as const;
+  const withTables = Object.entries(tables).map(
+    async ([path, [name, table]]): Promise<[string, string]> => [
+      path,
+      filled(await readFile(`${ROOT}${path}`, 'utf8'), name, table),
     ],
+  );
+  return new Map([
+    ['docs/reference/api/openapi.json', `${JSON.stringify(api, null, 2)}\n`],
+    ['docs/reference/api/README.md', apiReadme(api)],
+    ['docs/reference/api/management.json', `${JSON.stringify(describedManagement(), null, 2)}\n`],
+    ['docs/reference/custom-texts.md', customTextTable(ROOT)],
+    ['docs/understand/decisions/README.md', decisionsReadme(ROOT)],
+    ['docs/reference/api/management.md', managementReadme(describedManagement())],
+    ...(await Promise.all(withTables)),
   ]);
 }
 
@@ -164,7 +170,7 @@ for programs (OpenAPI 3.1); a server in development also serves it at \`/openapi
 
 "Authorization: client" means that an application with a secret or a key must authenticate: by HTTP Basic, or in the body
 by \`client_secret\` (RFC 6749 §2.3.1) or by \`client_assertion\` and \`client_assertion_type\` (RFC 7523 §2.2). "Scripts of" names the origins
-whose scripts may call the endpoint (CORS). "Limits" names the rate limits (docs/operating.md, "Limits").
+whose scripts may call the endpoint (CORS). "Limits" names the [rate limits](../limits.md).
 
 ${parts.join('\n')}`;
 }

@@ -15,7 +15,7 @@ interface Schema {
   type?: string;
 }
 
-/** Returns the text of docs/api/management.md. */
+/** Returns the text of docs/reference/api/management.md. */
 export function managementReadme(api: { paths: Record<string, object>; tags?: unknown }): string {
   const operations = Object.entries(api.paths).flatMap(([path, methods]) =>
     Object.entries(methods as Record<string, Operation>).map(([method, operation]) => ({

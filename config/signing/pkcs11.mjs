@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Signs with keys in a PKCS #11 token, through OpenSC's pkcs11-tool: an example of SIGNING=command (docs/keys.md "A
+// Signs with keys in a PKCS #11 token, through OpenSC's pkcs11-tool: an example of SIGNING=command (docs/do/keys.md "A
 // PKCS #11 token"). PKCS11_MODULE is the path of the vendor's library, PKCS11_TOKEN the token's label, PKCS11_PIN its
 // user PIN. The keys for Gatehouse have a label that begins with an algorithm: `RS256`, `ES256-2026-11`.
 import { spawn } from 'node:child_process';

@@ -85,7 +85,9 @@ function programOf(host: CommandProcess): Command {
       writeOut: (text) => void stdout.write(text),
       writeErr: (text) => void stderr.write(text),
     })
-    .description('A self-hosted identity server. Settings come from the environment: see docs/operating.md.')
+    .description(
+      'A self-hosted identity server. Settings come from the environment: see docs/reference/settings.md.',
+    )
     .action((_options, { args: [unknown] }: Command) =>
       unknown === undefined
         ? start.run(context)

@@ -19,7 +19,7 @@ export const start: CommandDeclaration = {
 type Environment = Readonly<Record<string, string | undefined>>;
 
 const NO_SDK =
-  'OTEL_* asks for traces, and no SDK of OpenTelemetry is registered: start node with --import, see docs/operating.md "Traces"';
+  'OTEL_* asks for traces, and no SDK of OpenTelemetry is registered: start node with --import, see docs/do/traces.md';
 
 /**
  * Starts the process, and returns when the server listens. SIGTERM or SIGINT stops it; a second signal ends it at once. With

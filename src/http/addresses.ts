@@ -55,7 +55,7 @@ export function addressBytes(text: string): Buffer {
   return Buffer.from(address.toByteArray());
 }
 
-// docs/decisions/passwords-protection.md#ipv6-addresses-are-counted-by-their-64
+// docs/understand/decisions/passwords-protection.md#ipv6-addresses-are-counted-by-their-64
 /**
  * Returns the key under which requests of an address are counted. For IPv6 that is its /64, because every customer
  * has at least a /64 (RFC 6177).

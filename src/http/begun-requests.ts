@@ -1,6 +1,6 @@
 // Remembers in the browser which application began which login request, so that the page of a request that is over can send
 // the user to where its application begins a login. It is a hint, and proves nothing.
-// docs/decisions/authorize.md#the-page-of-a-login-request-that-is-over-leads-to-where-a-login-begins
+// docs/understand/decisions/authorize.md#the-page-of-a-login-request-that-is-over-leads-to-where-a-login-begins
 import type { Context } from 'koa';
 
 const NAME = '__Host-gatehouse_begun';

@@ -52,7 +52,7 @@ export function linkExpired(): AuthError {
   });
 }
 
-/** Writes the errors of a route (docs/wire/errors.md). */
+/** Writes the errors of a route (docs/reference/wire/errors.md). */
 export interface ErrorShape {
   (ctx: Context, error: AuthError): void | Promise<void>;
   /** The name and schema of the error body, for the API document. */

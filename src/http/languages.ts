@@ -13,7 +13,7 @@ export type Languages = readonly string[];
 const MAX_LIST_LENGTH = 1000;
 const MAX_TAGS = 30;
 
-// docs/decisions/login-pages.md#the-language-of-pages-messages-and-the-question-at-logout-is-chosen-in-one-way
+// docs/understand/decisions/login-pages.md#the-language-of-pages-messages-and-the-question-at-logout-is-chosen-in-one-way
 /**
  * Returns the language lists of a request: `ui_locales`, then `X-Request-Language`, which SDKs send because they
  * cannot set `Accept-Language`, then `Accept-Language`. A later list counts only when the earlier ones match nothing.

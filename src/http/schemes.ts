@@ -12,11 +12,11 @@ export function isCallback(text: string): boolean {
   return url !== null && !text.includes('#') && !hasForbiddenScheme(url);
 }
 
-// docs/decisions/sessions-logout.md#allowed_logout_urls-of-native-applications-are-compared-as-their-callbacks
+// docs/understand/decisions/sessions-logout.md#allowed_logout_urls-of-native-applications-are-compared-as-their-callbacks
 /** A loopback address with plain http as it is written in a URL; `localhost` is none, because it may resolve to another host. */
 const LOOPBACK = /^(http:\/\/(?:127\.0\.0\.1|\[::1\]))(?::\d{1,5})?(?=[/?]|$)/;
 
-// docs/decisions/authorize.md#callback-urls-are-compared-as-exact-strings
+// docs/understand/decisions/authorize.md#callback-urls-are-compared-as-exact-strings
 /**
  * Whether an address is one of an application's callbacks. They are compared as text. A native application listens on a port
  * that the system gives it, so there the port of a loopback address may differ (RFC 8252 §7.3).

@@ -151,7 +151,7 @@ function canChange(connection: Connection, name: CustomScriptName): boolean {
 /** Longer passwords are refused, because hashing them is expensive. In bytes of UTF-8. */
 export const MAX_PASSWORD_LENGTH = 512;
 
-// docs/decisions/passwords-protection.md#passwords-are-compared-in-nfc
+// docs/understand/decisions/passwords-protection.md#passwords-are-compared-in-nfc
 /**
  * Returns a password in the form in which it is checked and hashed, so that it does not depend on the keyboard (RFC
  * 8265 §4.2).

@@ -1,6 +1,6 @@
 // What each part of the server declares about itself: its limits, log events and collections, so that no central
 // table has to list them.
-// docs/decisions/code-tests.md#what-a-part-declares-is-a-plain-value-and-the-lists-are-made-of-those-values
+// docs/understand/decisions/code-tests.md#what-a-part-declares-is-a-plain-value-and-the-lists-are-made-of-those-values
 import type { Limits } from '../http/limits.ts';
 import type { EventTypes } from './base/log-events.ts';
 import type { CollectionName } from './collections.ts';

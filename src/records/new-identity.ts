@@ -17,7 +17,7 @@ export function addressesOfNew({
 }: Partial<Record<AddressKind, string | null | undefined>>) {
   return {
     ...(email != null && { email: normalizeEmail(email) ?? email }),
-    // docs/decisions/users-linking.md#a-username-is-stored-and-looked-up-in-lower-case
+    // docs/understand/decisions/users-linking.md#a-username-is-stored-and-looked-up-in-lower-case
     ...(username != null && { username: username.trim().toLowerCase() }),
     ...(phone != null && { phone_number: normalizePhone(phone) ?? phone }),
   };

@@ -11,7 +11,7 @@ export const systemClock: Clock = () => Date.now();
  */
 export const realClock: Clock = Date.now;
 
-// docs/decisions/operating.md#setting-the-clock-back-does-not-make-expired-things-valid-again
+// docs/understand/decisions/operating.md#setting-the-clock-back-does-not-make-expired-things-valid-again
 /**
  * Makes a clock that never goes back, so that what has expired stays expired when the machine's clock is set back.
  * It then runs ahead of the wall clock until that has caught up or the process ends. Use it for durations; dates

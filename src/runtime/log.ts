@@ -22,7 +22,7 @@ const SECRETS: ReadonlySet<string> = new Set([
 /** How deep secrets are searched for: no log entry is nested deeper. */
 const DEPTH = 3;
 
-// docs/decisions/operating.md#strangers-do-not-decide-how-much-the-process-logs
+// docs/understand/decisions/operating.md#strangers-do-not-decide-how-much-the-process-logs
 /** Lines of one kind in a minute, from `warn` up. Strangers cause some of them, and must not fill the disk. */
 const MAX_LINES = 100;
 const MINUTE_MS = 60_000;

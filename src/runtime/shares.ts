@@ -1,6 +1,6 @@
 // Fair shares of what is scarce. What is held or waits is grouped by the network and the address that it came from, so
 // that whoever holds most gives way first, and each network has its turn, however many requests another one sends.
-// docs/decisions/passwords-protection.md#what-is-scarce-is-shared-by-network-then-by-address
+// docs/understand/decisions/passwords-protection.md#what-is-scarce-is-shared-by-network-then-by-address
 
 /** Where something came from. */
 export interface Origin {

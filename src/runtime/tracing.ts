@@ -1,7 +1,7 @@
 // Tracing of what the server does. Where it is off, the optional member of each dependency is undefined.
 import type { IncomingHttpHeaders } from 'node:http';
 
-// docs/decisions/operating.md#spans-contain-what-the-server-declares-never-what-a-client-sent
+// docs/understand/decisions/operating.md#spans-contain-what-the-server-declares-never-what-a-client-sent
 /** Attributes of a span: never a value that a client sent, and no secret. */
 type Attributes = Readonly<Record<string, string | number>>;
 

@@ -1,6 +1,6 @@
 // Stops a server: finishes what is in flight within one time budget, however slow clients, mail servers or applications
 // are.
-// docs/decisions/operating.md#a-stop-takes-at-most-nine-seconds
+// docs/understand/decisions/operating.md#a-stop-takes-at-most-nine-seconds
 import type http from 'node:http';
 import { Server as NetServer, type Socket } from 'node:net';
 import type { Logger } from 'pino';
@@ -129,7 +129,7 @@ interface Stoppable {
   /** Closes the store. Acknowledged writes are on disk already, so not waiting loses nothing. */
   closeStore(): Promise<void>;
   log: Logger;
-  // docs/decisions/operating.md#a-process-stops-gently-which-takes-half-a-second
+  // docs/understand/decisions/operating.md#a-process-stops-gently-which-takes-half-a-second
   /** Whether kept-alive connections stay open for half a second, so that no client's request meets a closed one. */
   isGraceful: boolean;
 }

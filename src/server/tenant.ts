@@ -40,7 +40,7 @@ import { finishWork } from './stop.ts';
 
 // How a request reaches the route that answers it: limits, bodies, shapes of errors, and the console's own host.
 
-// docs/decisions/requests.md#bodies-are-small-and-plain
+// docs/understand/decisions/requests.md#bodies-are-small-and-plain
 /** Largest request body, bytes. Bodies of the endpoints are small; the engine itself accepts at most 56 KiB. */
 const MAX_BODY_BYTES = 56 * 1024;
 

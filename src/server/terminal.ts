@@ -1,5 +1,5 @@
 // Output for a person at a terminal: the address, first steps, and the log as plain lines. A program gets JSON.
-// docs/decisions/operating.md#at-a-terminal-the-log-is-plain-text-for-people
+// docs/understand/decisions/operating.md#at-a-terminal-the-log-is-plain-text-for-people
 import { resolve } from 'node:path';
 import type { DestinationStream, Logger } from 'pino';
 import { consoleOrigin } from '../features/console/console-settings.ts';

@@ -1,6 +1,6 @@
 // Several processes of one server (WORKERS). This process serves nothing: it starts the workers that do, replaces those
 // that end, exchanges them one after another on SIGHUP, and stops them when it is stopped.
-// docs/decisions/operating.md#workers-are-nodes-own-cluster
+// docs/understand/decisions/operating.md#workers-are-nodes-own-cluster
 import cluster, { type Worker } from 'node:cluster';
 import { once } from 'node:events';
 import net, { type AddressInfo } from 'node:net';

@@ -1,4 +1,4 @@
-// The process's settings, read once from the environment (docs/operating.md "Settings"): the groups that their owners
+// The process's settings, read once from the environment (docs/reference/settings.md): the groups that their owners
 // declare, joined.
 import { join } from 'node:path';
 import { z } from 'zod';

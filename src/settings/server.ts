@@ -31,7 +31,7 @@ export const addressSettings = settingsGroup({
       .regex(/^[1-9]\d{0,5}$/, 'must be a number from 1 to 999999')
       .transform(Number)
       .default(10_000)
-      .meta({ description: 'the most connections of one process, see [Limits](#limits)' }),
+      .meta({ description: 'the most connections of one process, see [Limits](limits.md)' }),
     BASE_URL: origin('https://login.example.com').optional().meta({
       description:
         'the public origin, such as `https://login.example.com`; the issuer is this origin plus `/`',
@@ -70,7 +70,7 @@ export const workerSettings = settingsGroup({
       .optional()
       .meta({
         description:
-          'with `DATABASE_URL`: the number of processes that serve, or `auto` for one per processor; see [scaling.md](scaling.md)',
+          'with `DATABASE_URL`: the number of processes that serve, or `auto` for one per processor; see [scaling.md](../do/scaling.md)',
         fallback: 'this process serves',
       }),
   },
@@ -100,7 +100,7 @@ export const processSettings = settingsGroup({
   settings: (own) => ({ production: own.NODE_ENV === 'production', logLevel: own.LOG_LEVEL }),
 });
 
-// docs/decisions/operating.md#the-development-pages-are-served-to-this-machine-only
+// docs/understand/decisions/operating.md#the-development-pages-are-served-to-this-machine-only
 /**
  * Reports whether this is a development server for this machine only: not in production, and with a loopback public
  * origin. It enables the pages that show every code, and requests to local addresses, so a forgotten NODE_ENV alone

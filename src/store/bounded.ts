@@ -4,7 +4,7 @@
 // Each process knows the origin of what it has written itself. What others have written, or this one before its last
 // start, is counted once a minute, where this one holds much itself, and leaves less room; a tenth of each bound stays for
 // every process.
-// docs/decisions/passwords-protection.md#the-bounds-on-what-strangers-make-gatehouse-keep-are-approximate-with-several-processes
+// docs/understand/decisions/passwords-protection.md#the-bounds-on-what-strangers-make-gatehouse-keep-are-approximate-with-several-processes
 import type { Logger } from 'pino';
 import { AuthError, serverBusy } from '../http/errors.ts';
 import type { Bound } from '../records/base/collection-spec.ts';

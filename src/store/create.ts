@@ -1,6 +1,6 @@
 // Creates a store beside its final place and moves it there when it is complete. So a store that exists has all its
 // files, and a missing file means damage.
-// docs/decisions/store.md#a-store-is-created-beside-its-final-place-and-moved-there-when-it-is-complete
+// docs/understand/decisions/store.md#a-store-is-created-beside-its-final-place-and-moved-there-when-it-is-complete
 import { chmod, mkdir, readdir, rename, rm, rmdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { directoryMode, syncDirectory, syncFile } from '../runtime/files.ts';

@@ -42,7 +42,7 @@ interface DeletionClock extends Clock {
   state(): DeletionClockState;
 }
 
-// docs/decisions/operating.md#a-clock-that-is-ahead-does-not-cause-deletions
+// docs/understand/decisions/operating.md#a-clock-that-is-ahead-does-not-cause-deletions
 /**
  * Returns the clock by which expired records may be deleted. Records that a clock running ahead merely hides reappear
  * when it is corrected, but deleted ones do not. So a jump ahead is trusted only after the clock has stayed there for

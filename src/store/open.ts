@@ -1,6 +1,6 @@
 // The embedded store, for one process: configuration in JSON files (lowdb), growing collections in SQLite, and counters
 // that may be lost in memory. Its files are in `<dataDir>/store`; `<dataDir>/lock` is locked while it is open.
-// docs/decisions/store.md#data-that-grows-is-in-sqlite-inside-node-the-configuration-is-in-readable-json-files
+// docs/understand/decisions/store.md#data-that-grows-is-in-sqlite-inside-node-the-configuration-is-in-readable-json-files
 import { access, chmod, mkdir, readdir, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';

@@ -21,7 +21,7 @@ export interface StoreOptions extends Pick<StoreSettings, 'dataDir' | 'secretsKe
   isFilling?: boolean;
   /** Throw StoreAbsent instead of creating a store, for commands that only read. */
   mustBeThere?: boolean;
-  // docs/decisions/store.md#a-database-of-more-than-64-mib-is-checked-for-damage-while-the-server-runs
+  // docs/understand/decisions/store.md#a-database-of-more-than-64-mib-is-checked-for-damage-while-the-server-runs
   /**
    * A database larger than this many bytes is checked for damage in the background, not before it is opened (default 64
    * MiB).

@@ -39,9 +39,10 @@ export const storeSettings = settingsGroup({
         'the key that encrypts secrets in the store: 32 random bytes in base64 or hex (`openssl rand -base64 32`)',
       fallback: 'a key file, `$DATA_DIR/keys/secrets.key`',
     }),
-    SECRETS_KEY_BEFORE: secretsKey
-      .optional()
-      .meta({ isSecret: true, description: 'the previous key, while you change the key (see below)' }),
+    SECRETS_KEY_BEFORE: secretsKey.optional().meta({
+      isSecret: true,
+      description: 'the previous key, while you change the key; see [secrets.md](../do/secrets.md)',
+    }),
   },
   faults: ({ SECRETS_KEY }, { NODE_ENV }: { NODE_ENV: string }) =>
     NODE_ENV === 'production' && SECRETS_KEY !== undefined && isGuessable(SECRETS_KEY)
@@ -59,7 +60,7 @@ export const databaseSettings = settingsGroup({
     DATABASE_URL: z.string().optional().meta({
       isSecret: true,
       description:
-        'stores everything in PostgreSQL, for any number of processes: `postgres://user:password@host/database?sslmode=verify-full` (see below)',
+        'stores everything in PostgreSQL, for any number of processes: `postgres://user:password@host/database?sslmode=verify-full`; see [postgresql.md](../do/postgresql.md)',
       fallback: 'the embedded store',
     }),
   },

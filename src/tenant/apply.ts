@@ -49,7 +49,7 @@ export interface ApplyDependencies {
   onChange?(change: Change): void;
 }
 
-// docs/decisions/operating.md#gatehouse-apply-is-resumable-not-atomic
+// docs/understand/decisions/operating.md#gatehouse-apply-is-resumable-not-atomic
 /**
  * Each record is written as a whole, so a second run completes an interrupted one.
  * @param options.users whether to create the file's development users.
@@ -203,7 +203,7 @@ async function createDevelopmentUser(
 
 // The names that the tenant file declared at the last start. A record that the file declared then and that is gone
 // now was deleted on purpose, and is not created again. A name that the file dropped and declares again is new.
-// docs/decisions/operating.md#a-record-that-a-call-has-deleted-stays-deleted
+// docs/understand/decisions/operating.md#a-record-that-a-call-has-deleted-stays-deleted
 
 const ID = 'declared';
 

@@ -1,5 +1,5 @@
 // Warnings about custom domains. They are answered, but issuers do not follow the domain of the request.
-// docs/decisions/clients-keys.md#issuers-do-not-follow-a-custom-domain
+// docs/understand/decisions/clients-keys.md#issuers-do-not-follow-a-custom-domain
 
 import type { Frozen } from '../records/base/record.ts';
 import type { DocumentRecord } from '../records/tenant/documents.ts';

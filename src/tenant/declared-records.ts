@@ -143,7 +143,7 @@ const GRANT_TYPES: Partial<Record<NonNullable<ClientRecord['app_type']>, string[
   express_configuration: [],
 };
 
-// docs/decisions/clients-keys.md#a-public-application-cannot-get-a-token-for-itself
+// docs/understand/decisions/clients-keys.md#a-public-application-cannot-get-a-token-for-itself
 /** Returns the default grant types of an application's type, without client_credentials for a public application. */
 export function defaultGrantTypes({ app_type }: ClientRecord, method: AuthenticationMethod): string[] {
   // The type of an integration with another service has those of a web application.

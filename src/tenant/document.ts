@@ -29,7 +29,7 @@ export interface YamlFault {
   message: string;
 }
 
-// docs/decisions/operating.md#a-tenant-file-has-limits
+// docs/understand/decisions/operating.md#a-tenant-file-has-limits
 /** Limit on values with aliases expanded: ten lines of ten aliases each make ten billion ("billion laughs"). */
 const MAX_VALUES = 1_000_000;
 

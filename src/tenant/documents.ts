@@ -202,7 +202,7 @@ export function documentSectionsOf(documents: readonly Document[]): Item & { pro
 }
 
 // The list sections of the tenant file whose items are stored as documents.
-// docs/decisions/operating.md#sections-of-the-tenant-file-that-came-with-the-management-api-may-be-left-out
+// docs/understand/decisions/operating.md#sections-of-the-tenant-file-that-came-with-the-management-api-may-be-left-out
 
 /** An item of such a section, as in the file. */
 type Item = Record<string, unknown>;

@@ -47,7 +47,7 @@ interface EventsDependencies {
   budget: EventBudget;
   /** How many days an event is kept that is recorded now; {@link RETENTION_DAYS} by default. */
   retentionDays?: () => number;
-  // docs/decisions/operating.md#log-events-have-a-transaction
+  // docs/understand/decisions/operating.md#log-events-have-a-transaction
   /** Returns the id of the current transaction. */
   transaction?: () => string | undefined;
   /** Called for each event, recorded or not. */
@@ -112,7 +112,7 @@ export function createEvents({
 
 // How long the tenant's log is kept (`tenant.log_retention_days`). The store deletes each event when it expires.
 // After the retention was shortened, older events are deleted here, in batches.
-// docs/decisions/operating.md#log_retention_days-is-a-tenant-setting
+// docs/understand/decisions/operating.md#log_retention_days-is-a-tenant-setting
 
 const DAY = 86_400_000;
 /** Batch size, small enough not to delay requests. */

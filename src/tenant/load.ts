@@ -122,7 +122,7 @@ function checkTenant(document: unknown): CheckedTenant {
   return { tenant, warnings };
 }
 
-// docs/decisions/connections.md#an-incomplete-connection-is-stored
+// docs/understand/decisions/connections.md#an-incomplete-connection-is-stored
 /** Returns warnings about connections that nobody can log in with: incomplete ones, and unsupported strategies. */
 function strategyWarnings({ connections }: TenantFile): string[] {
   const unfinished = connections.flatMap(({ name, strategy, options }, index) =>
@@ -152,7 +152,7 @@ function providerWarnings({ emailProvider: provider }: TenantFile): string[] {
   return [`emailProvider: ${provider.name} is not built in: set SMTP_URL to its SMTP endpoint`];
 }
 
-// docs/decisions/passwords-protection.md#reset-links-are-valid-for-four-hours
+// docs/understand/decisions/passwords-protection.md#reset-links-are-valid-for-four-hours
 /** Returns warnings about long-lived reset links; exported tenants have the hosted service's five days. */
 function lifetimeWarnings({ emailTemplates }: TenantFile): string[] {
   return emailTemplates.flatMap(({ template, urlLifetimeInSeconds: seconds = 0 }, index) =>
@@ -185,7 +185,7 @@ function aclWarnings({ networkACLs = [] }: TenantFile): string[] {
 }
 
 // Faults of development users that could not be created or could never log in.
-// docs/decisions/operating.md#a-development-user-who-could-never-log-in-is-refused
+// docs/understand/decisions/operating.md#a-development-user-who-could-never-log-in-is-refused
 
 function userFaults(file: TenantFile): string[] {
   const { users } = file;

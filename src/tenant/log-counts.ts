@@ -1,6 +1,6 @@
 // Counts log events by type and hour, so that pages with statistics read no events. Each event is counted once, in
 // the order of ids and in small batches. The counts of past hours are stored.
-// docs/decisions/console-account.md#the-figures-of-the-overview-are-stored-sums
+// docs/understand/decisions/console-account.md#the-figures-of-the-overview-are-stored-sums
 
 import type { LogCountRecord, LogEventRecord } from '../records/base/log-events.ts';
 import type { Frozen } from '../records/base/record.ts';

@@ -2,7 +2,7 @@
 import type { Frozen } from '../records/base/record.ts';
 import type { ClientRecord, TenantFile, TenantRecord } from '../records/tenant/tenant.ts';
 
-/** Replaced by the page's configuration, base64 of JSON (docs/wire/legacy-pages.md). */
+/** Replaced by the page's configuration, base64 of JSON (docs/reference/wire/legacy-pages.md). */
 export const CONFIG_PLACEHOLDER = '@@config@@';
 
 /**

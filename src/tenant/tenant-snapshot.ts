@@ -67,7 +67,7 @@ export interface Snapshot {
   clientGrants: ReadonlyMap<string, ClientGrant>;
 }
 
-// docs/decisions/store.md#the-configuration-is-read-once-for-each-revision-of-the-store
+// docs/understand/decisions/store.md#the-configuration-is-read-once-for-each-revision-of-the-store
 /** @param before the last one: parts that did not change stay the same object, see {@link derived}. */
 export async function readSnapshot(store: Store, before?: Snapshot): Promise<Snapshot> {
   // Read first: what is written while the rest is read makes another revision, and is read again.

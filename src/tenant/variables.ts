@@ -1,6 +1,6 @@
 // Environment variables in a tenant file: `${NAME}` and `##NAME##` in any string. A backslash escapes either, so
 // that an export can be read again unchanged.
-// docs/decisions/management-api.md#placeholders-of-deploy-tools-are-plain-text-in-requests
+// docs/understand/decisions/management-api.md#placeholders-of-deploy-tools-are-plain-text-in-requests
 
 type Environment = Readonly<Record<string, string | undefined>>;
 

@@ -211,7 +211,7 @@ function emailHistory(before: User, patch: Partial<UserRecord>, clock: Clock): P
 
 type Metadata = Frozen<Pick<UserRecord, 'user_metadata' | 'app_metadata'>>;
 
-// docs/decisions/users-linking.md#a-user-has-at-most-262144-characters-of-user_metadata-and-1000000-of-app_metadata
+// docs/understand/decisions/users-linking.md#a-user-has-at-most-262144-characters-of-user_metadata-and-1000000-of-app_metadata
 /**
  * The most characters of each as JSON. Users can fill the first one themselves; it has a bound of its own, so that they
  * cannot take the place of what the tenant's code writes.
@@ -304,7 +304,7 @@ export async function identityByName(
   return undefined;
 }
 
-// docs/decisions/users-linking.md#a-linked-identity-keeps-its-own-password-and-identifiers
+// docs/understand/decisions/users-linking.md#a-linked-identity-keeps-its-own-password-and-identifiers
 /**
  * Returns the id of the user that an identity was created with. Passwords are stored under it, so that an identity keeps its
  * own when it is linked to another user.

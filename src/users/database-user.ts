@@ -68,7 +68,7 @@ export function addressesOf({ email, username }: DatabaseUser) {
   return { addresses, unique: STRATEGIES[DATABASE].unique };
 }
 
-// docs/decisions/connections.md#a-user-of-a-custom-database-never-becomes-another-user
+// docs/understand/decisions/connections.md#a-user-of-a-custom-database-never-becomes-another-user
 /**
  * Returns whether an identity with the user's id also has the user's e-mail address or username. A script that returns a wrong
  * id must not log in one user as another. If the address changes in the custom database, it must be changed here, too.

@@ -27,7 +27,7 @@ const factor = z.union([
   z.strictObject({ email: z.strictObject({ value: importedEmail }) }),
 ]);
 
-// docs/decisions/connections.md#second-factors-from-a-custom-database-are-imported-with-the-user
+// docs/understand/decisions/connections.md#second-factors-from-a-custom-database-are-imported-with-the-user
 /** An imported second factor. */
 export type ImportedFactor = z.output<typeof factor>;
 

@@ -47,7 +47,7 @@ const MAX_IDENTITIES = 50;
 /** How long a judgement is good for, milliseconds: logins get too old, and end, while a busy store keeps a write waiting. */
 const JUDGED_MS = 5_000;
 
-// docs/decisions/users-linking.md#a-link-is-judged-in-its-own-write
+// docs/understand/decisions/users-linking.md#a-link-is-judged-in-its-own-write
 /**
  * Makes another user's identities those of a user, and removes the other user with metadata, roles and permissions. The caller
  * has to end the other user's sessions and second factors. It is one batch, so that a user can be linked only once.

@@ -11,7 +11,7 @@ export interface Login {
   /** The authentication context class that the login satisfies (OpenID Connect Core §2). */
   acr?: string | undefined;
   presence: Presence;
-  // docs/decisions/authorize.md#auth_time-is-the-time-of-the-last-proof
+  // docs/understand/decisions/authorize.md#auth_time-is-the-time-of-the-last-proof
   /** When the last proof was given, epoch seconds; not that of a proof unless `presence` is `present`. */
   authTime: number;
   /** The IP address of the last proof. */
@@ -26,7 +26,7 @@ export interface Login {
   transfer?: Transfer | undefined;
 }
 
-// docs/decisions/sessions-logout.md#each-login-says-whether-its-user-was-there
+// docs/understand/decisions/sessions-logout.md#each-login-says-whether-its-user-was-there
 /**
  * Whether the user was at a login, from the most to the least that it says of them. `present`: they gave a proof at
  * `authTime`, here or at their provider. `unconfirmed`: they came back from a provider that does not say when they

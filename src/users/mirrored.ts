@@ -1,6 +1,6 @@
 // Users who stay in a custom database, with their passwords. Each login stores here what the database says about them, so that
 // they have an id, metadata, roles and sessions as all other users.
-// docs/decisions/connections.md#what-a-custom-database-returns-about-a-user-is-stored-at-each-login
+// docs/understand/decisions/connections.md#what-a-custom-database-returns-about-a-user-is-stored-at-each-login
 import { DATABASE } from '../records/connections/connections.ts';
 import { type IdentityRecord, identityId } from '../records/connections/identities.ts';
 import type { RootAttributes } from '../records/connections/upstream.ts';

@@ -42,7 +42,7 @@ const HOSTED_MAX_BYTES = 72;
 
 const DEFAULT_LENGTH = { none: undefined, low: 6, fair: 8, good: 8, excellent: 10 } as const;
 
-// docs/decisions/passwords-protection.md#password_options-and-the-older-options-make-one-password-policy
+// docs/understand/decisions/passwords-protection.md#password_options-and-the-older-options-make-one-password-policy
 /** Returns the policy of a connection, from `password_options` or else from the older options. */
 export function passwordPolicy(options: DatabaseOptions): PasswordPolicy {
   const { password_options: flexible } = options;

@@ -1,4 +1,4 @@
-// The standard claims of a user by scope (docs/claims.md; OpenID Connect Core §5.4).
+// The standard claims of a user by scope (docs/do/claims.md; OpenID Connect Core §5.4).
 
 import { normalizeEmail } from '../records/base/email.ts';
 import type { Frozen } from '../records/base/record.ts';
@@ -43,7 +43,7 @@ function writtenAs(form: UpdatedAt, date: string): string | number {
   return form === 'number' ? seconds : String(seconds);
 }
 
-// docs/decisions/users-linking.md#nickname-and-name-have-defaults-picture-has-none
+// docs/understand/decisions/users-linking.md#nickname-and-name-have-defaults-picture-has-none
 /** Returns the nickname of a user who has none: the username, else the local part of the e-mail address. */
 function defaultNickname(user: Frozen<UserRecord>): string | undefined {
   return user.username ?? user.email?.split('@')[0];

@@ -57,7 +57,7 @@ type WeakPassword =
   | { reason: 'common-password' }
   | { reason: 'personal-password' };
 
-// docs/decisions/users-linking.md#signing-up-with-a-taken-address-gives-invalid_signup
+// docs/understand/decisions/users-linking.md#signing-up-with-a-taken-address-gives-invalid_signup
 /**
  * A taken address takes as long as a free one.
  * @returns the user, or the refusal.

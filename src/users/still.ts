@@ -1,6 +1,6 @@
 // What a login was allowed to do is only done while nothing has ended it: acts of users carry this in their own write,
 // because a new password, a block or an end of all access may come between the judgement and the write.
-// docs/decisions/sessions-logout.md#an-act-is-judged-again-in-its-own-write
+// docs/understand/decisions/sessions-logout.md#an-act-is-judged-again-in-its-own-write
 import { AuthError } from '../http/errors.ts';
 import type { Write } from '../store/contract.ts';
 import type { User } from './user.ts';

@@ -6,7 +6,7 @@ export interface NewTicket {
   user: User;
   connection: Connection;
   ttlSeconds: number;
-  // docs/decisions/passwords-protection.md#resulturl-gets-the-outcome-and-the-organization-of-the-request
+  // docs/understand/decisions/passwords-protection.md#resulturl-gets-the-outcome-and-the-organization-of-the-request
   /** The URL that its page redirects to at the end. */
   resultUrl?: string | undefined;
   clientId?: string | undefined;
@@ -14,7 +14,7 @@ export interface NewTicket {
   organization?: string | undefined;
   /** Whether `resultUrl` gets the e-mail address in its query. */
   includeEmail: boolean;
-  // docs/decisions/passwords-protection.md#a-ticket-verifies-an-address-only-if-its-creator-says-so
+  // docs/understand/decisions/passwords-protection.md#a-ticket-verifies-an-address-only-if-its-creator-says-so
   /** Whether using it verifies the address, because the application mails it there. */
   marksVerified: boolean;
   /** The id of the user's session, if the user requested the ticket themselves. */

@@ -33,7 +33,7 @@ export interface UpstreamUser extends ExpectedConnection {
   idIs?: string | undefined;
   /** The profile that the provider returned. */
   profile: Readonly<Record<string, unknown>>;
-  // docs/decisions/connections.md#metadata-that-a-profile-script-returns-is-used-for-new-users-only
+  // docs/understand/decisions/connections.md#metadata-that-a-profile-script-returns-is-used-for-new-users-only
   /** Metadata of a new user, from the operator's own script; never from a provider's claims. */
   metadata?: { user_metadata?: Record<string, unknown>; app_metadata?: Record<string, unknown> } | undefined;
   /** The provider's tokens, which are stored encrypted. */

@@ -1,7 +1,7 @@
 // Users of upstream identity providers, who are created and updated from the provider's profile. Only the connection and the
 // provider's id identify a user. The same e-mail address at another connection is another user: otherwise whoever controls a
 // provider could take over every account whose address they claim there.
-// docs/decisions/connections.md#a-provider-identifies-a-user-and-proves-nothing-else
+// docs/understand/decisions/connections.md#a-provider-identifies-a-user-and-proves-nothing-else
 import { DATABASE } from '../records/connections/connections.ts';
 import {
   type AddressKind,

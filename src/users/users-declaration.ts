@@ -1,5 +1,5 @@
 // The log events and collections of users.
-// docs/decisions/operating.md#a-login-gives-one-event-when-its-outcome-is-known
+// docs/understand/decisions/operating.md#a-login-gives-one-event-when-its-outcome-is-known
 
 import { eventTypesOf } from '../records/base/log-events.ts';
 import type { Declaration } from '../records/declaration.ts';

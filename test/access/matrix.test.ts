@@ -1,6 +1,6 @@
 // Who may change an account: every kind of login, session and token (kinds.ts) at every entrance (entrances.ts). The
 // tables there are what is true; a new grant, strategy, presence, entrance or act that is in none of them fails here.
-// docs/decisions/code-tests.md#tests-send-every-kind-of-login-to-every-entrance-of-an-account
+// docs/understand/decisions/code-tests.md#tests-send-every-kind-of-login-to-every-entrance-of-an-account
 import { expect } from 'chai';
 import { strategies } from '../../src/features/connections/strategies.ts';
 import type { CallRules } from '../../src/features/management/call.ts';

@@ -1,4 +1,4 @@
-// Tokens of connected accounts, which applications get in exchange for a token of ours (docs/wire/token.md).
+// Tokens of connected accounts, which applications get in exchange for a token of ours (docs/reference/wire/token.md).
 import { expect } from 'chai';
 import { storeConnectedAccount } from '../../src/users/users-connected-accounts.ts';
 import { createAgent } from '../support/agent.ts';

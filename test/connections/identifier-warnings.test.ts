@@ -1,5 +1,5 @@
 // What the users of a connection are identified by, and the warnings where somebody else may get it.
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { STRATEGIES } from '../../src/records/connections/connections.ts';
 import { readTenant } from '../../src/tenant/load.ts';
@@ -58,8 +58,9 @@ describe('identifiers that somebody else may get', () => {
   });
 
   it('are documented for every strategy', () => {
-    const text = readFileSync(new URL('../../docs/connections.md', import.meta.url), 'utf8');
-    const rows = text.split('\n').filter((line) => line.startsWith('| '));
+    const folder = new URL('../../docs/do/connections/', import.meta.url);
+    const pages = readdirSync(folder).map((page) => readFileSync(new URL(page, folder), 'utf8'));
+    const rows = pages.flatMap((text) => text.split('\n').filter((line) => line.startsWith('| ')));
     for (const [name, record] of Object.entries(STRATEGIES)) {
       const { is, isReassigned } = record.identifier({});
       expect(is, name).to.not.equal('');

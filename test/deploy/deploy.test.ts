@@ -257,7 +257,7 @@ describe('deploy/', () => {
     });
 
     it('has every metric of ours in the documents', () => {
-      const documented = read('docs/operating.md');
+      const documented = read('docs/do/metrics.md');
       for (const name of known) {
         const [base = ''] = name.split(/_(?:bucket|sum|count)$/);
         if (name.startsWith('gatehouse_')) expect(documented, base).to.contain(`\`${base}\``);

@@ -1,4 +1,4 @@
-// The files that docs/architecture.md names for a request run in that request.
+// The files that docs/understand/architecture.md names for a request run in that request.
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { journeys } from '../support/journeys.ts';
@@ -11,8 +11,8 @@ const HEADINGS: Readonly<Record<string, string>> = {
 };
 const EVERY = 'What every request passes';
 
-describe('docs/architecture.md', () => {
-  const text = readFileSync(new URL('../../docs/architecture.md', import.meta.url), 'utf8');
+describe('docs/understand/architecture.md', () => {
+  const text = readFileSync(new URL('../../docs/understand/architecture.md', import.meta.url), 'utf8');
   const sections = new Map(
     text.split(/^## /m).map((section) => [section.split('\n')[0], section.split('\n').slice(1).join('\n')]),
   );

@@ -1,7 +1,8 @@
 // Every method of the published management clients, of three major versions. The methods are found in the clients, so
 // that none is missed. Each is called once, except those that would end the test (`SPARED`; they have tests of their
 // own), and must reach a route, unless it is left out (`LEFT_OUT`;
-// docs/decisions/management-api.md#resources-that-do-not-exist-here-are-answered-404). The responses are not checked here.
+// docs/understand/decisions/management-api.md#resources-that-do-not-exist-here-are-answered-404). The responses are not
+// checked here.
 import { ManagementClient as Client7 } from 'auth0';
 import { ManagementClient as Client4 } from 'auth0-4';
 import { ManagementClient as Client5 } from 'auth0-5';

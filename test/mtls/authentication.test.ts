@@ -1,5 +1,5 @@
-// Clients that authenticate with a certificate which an edge forwards (docs/mtls.md), and the headers that others must
-// not send.
+// Clients that authenticate with a certificate which an edge forwards (docs/do/mtls.md), and the headers that others
+// must not send.
 import { createHash } from 'node:crypto';
 import { expect } from 'chai';
 import { type Answer, createAgent } from '../support/agent.ts';

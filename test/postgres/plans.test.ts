@@ -156,7 +156,7 @@ describe('the statements on PostgreSQL', () => {
     const count = texts.filter(({ text }) => text !== '').length + 1;
     const [, kept, there] =
       /max_prepared_statements = (\d+)` \(there are (\d+) statements/.exec(
-        readFileSync(new URL('../../docs/scaling.md', import.meta.url), 'utf8'),
+        readFileSync(new URL('../../docs/do/scaling.md', import.meta.url), 'utf8'),
       ) ?? [];
     expect(Number(there)).to.equal(count);
     expect(Number(kept)).to.be.above(count);

@@ -4,7 +4,7 @@
 //   node test/regexes/check.ts          judges those that are not in the list; part of npm run check
 //   node test/regexes/check.ts --write  adds to the list what was found safe, and removes what is gone
 //   node test/regexes/check.ts --all    judges every one again, as after a new version of the checker
-// docs/decisions/code-tests.md#regular-expressions-are-judged-by-recheck-in-npm-run-check
+// docs/understand/decisions/code-tests.md#regular-expressions-are-judged-by-recheck-in-npm-run-check
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { EXCEPTIONS } from './exceptions.ts';

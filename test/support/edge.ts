@@ -1,4 +1,4 @@
-// A reverse proxy in front of the server (docs/mtls.md): it terminates TLS, requests client certificates, and passes
+// A reverse proxy in front of the server (docs/do/mtls.md): it terminates TLS, requests client certificates, and passes
 // the result on in headers.
 import { once } from 'node:events';
 import http from 'node:http';

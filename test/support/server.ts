@@ -50,7 +50,7 @@ export interface TestServerOptions {
   realHashes?: boolean;
   /** A data directory that is kept when the server stops; by default a new one, with ready-made keys. */
   dataDir?: string;
-  // docs/decisions/code-tests.md#tests-share-what-they-do-not-test
+  // docs/understand/decisions/code-tests.md#tests-share-what-they-do-not-test
   /** Whether it creates its keys and certificates itself, as at any first start. */
   ownKeys?: boolean;
   /** By default a cheap one. */

@@ -1,5 +1,5 @@
 // How many sequential queries a login sends to the store. With a remote database each of them costs time.
-// docs/decisions/store.md#a-login-makes-at-most-eight-queries-to-the-store-one-after-another
+// docs/understand/decisions/store.md#a-login-makes-at-most-eight-queries-to-the-store-one-after-another
 import { expect } from 'chai';
 import { type Agent, createAgent, readForm } from '../support/agent.ts';
 import { countStore } from '../support/counted-store.ts';

@@ -340,7 +340,7 @@ function createActionCache(clock: Clock): ActionCache {
 
 // Runs the rules of a tenant at a login, before its actions, one after the other: each is called with the `user` and
 // `context` that the one before it left. As with actions, what they ask for is returned as data.
-// docs/decisions/actions-scripts.md#each-rule-is-a-run-of-its-own
+// docs/understand/decisions/actions-scripts.md#each-rule-is-a-run-of-its-own
 
 interface RulesOutcome {
   /** What they asked for together; nothing where one refused or failed. */

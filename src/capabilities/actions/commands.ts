@@ -1,5 +1,5 @@
 // What actions may ask for: the methods of `api` by trigger, and the effect of each recorded call.
-// docs/decisions/actions-scripts.md#actions-record-what-they-request-and-the-server-does-it
+// docs/understand/decisions/actions-scripts.md#actions-record-what-they-request-and-the-server-does-it
 import { z } from 'zod';
 import { isLoopback } from '../../http/loopback.ts';
 import { hasUserInfo } from '../../http/outbound/outbound.ts';

@@ -1,13 +1,13 @@
 // Actions of `send-phone-message` and `custom-phone-provider`: they send codes to phones in place of the SMS provider.
 // A message whose action fails is not delivered, as if a provider had rejected it.
-// docs/decisions/passwordless-messages.md#send-phone-message-sends-codes-of-passwordless-logins-only-if-there-is-no-sms-provider
+// docs/understand/decisions/passwordless-messages.md#send-phone-message-sends-codes-of-passwordless-logins-only-if-there-is-no-sms-provider
 
 import type { Transport } from '../../records/base/message-transport.ts';
 import type { OutgoingSms } from '../delivery/transport.ts';
 import { type ActionDeliveryDependencies, deliverByActions } from './deliver-by-actions.ts';
 import { clientOf, connectionOf, organizationOf, userOf } from './facts.ts';
 
-// docs/decisions/passwordless-messages.md#the-action-that-sends-text-messages-is-used-if-it-is-bound
+// docs/understand/decisions/passwordless-messages.md#the-action-that-sends-text-messages-is-used-if-it-is-bound
 /** The first trigger that has an action delivers the message; the first one is the older. */
 const TRIGGERS = ['send-phone-message', 'custom-phone-provider'] as const;
 

@@ -133,7 +133,7 @@ async function eventOf(
 
 // Runs actions after an operation is done (after a registration, after a password change). The run is recorded in the
 // store in the same write as the operation, so that a crash loses none. Few run at once, and failures are in the log.
-// docs/decisions/actions-scripts.md#actions-that-run-after-the-response-are-stored-together-with-the-data-for-their-event
+// docs/understand/decisions/actions-scripts.md#actions-that-run-after-the-response-are-stored-together-with-the-data-for-their-event
 
 /** A run that is recorded: JSON, which the store seals. @template E what its event is made from. */
 export interface RecordedRun<E> {

@@ -59,7 +59,7 @@ export async function runAction(
   return answer ?? { fault: 'it was not run' };
 }
 
-// docs/decisions/actions-scripts.md#actions-run-one-after-the-other-in-the-sandbox-without-returning-to-the-server
+// docs/understand/decisions/actions-scripts.md#actions-run-one-after-the-other-in-the-sandbox-without-returning-to-the-server
 /**
  * Runs actions in the sandbox, one after the other. The next one runs only when what the one before it asked for
  * changes neither the event of the next one nor whether it runs.

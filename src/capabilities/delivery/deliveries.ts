@@ -1,7 +1,7 @@
 // Deliveries: what the server sends and must not lose. A delivery is stored in the same write as its cause, tried by
 // the process that wrote it, and removed when its receiver has accepted it. Another process takes over what a process
 // leaves behind, however it ended. After a crash a receiver may get a delivery twice, with the same id.
-// docs/decisions/passwordless-messages.md#a-message-is-stored-until-it-is-sent
+// docs/understand/decisions/passwordless-messages.md#a-message-is-stored-until-it-is-sent
 import type { Logger } from 'pino';
 import type { Frozen } from '../../records/base/record.ts';
 import type { CollectionName } from '../../records/collections.ts';

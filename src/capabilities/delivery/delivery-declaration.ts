@@ -6,7 +6,7 @@ import type { Declaration } from '../../records/declaration.ts';
 export const deliveryLimits = limitsOf({
   // Higher than the limit of messages that strangers can cause (`passwordlessDestination`), so that they cannot use up
   // the owner's.
-  // docs/decisions/passwordless-messages.md#messages-to-a-phone-number-are-limited-where-they-are-sent
+  // docs/understand/decisions/passwordless-messages.md#messages-to-a-phone-number-are-limited-where-they-are-sent
   smsDestination: {
     capacity: 30,
     perMinute: 1 / 2,

@@ -89,7 +89,7 @@ export interface CredentialRef {
  */
 export interface PreparedMessage {
   write: Write;
-  // docs/decisions/passwordless-messages.md#a-request-waits-for-a-message-where-the-caller-must-know-the-outcome
+  // docs/understand/decisions/passwordless-messages.md#a-request-waits-for-a-message-where-the-caller-must-know-the-outcome
   /**
    * Sends the message and waits until the provider has accepted it, three tries have failed, or two seconds have
    * passed. In the last case sending continues as with {@link PreparedMessage.post}, and this resolves.

@@ -43,7 +43,7 @@ export async function reportLink(
 /** An owner of an account, with the address that the account had before the change. */
 type Owner = Partial<Pick<User, 'email' | 'email_verified'>>;
 
-// docs/decisions/users-linking.md#the-owners-of-both-accounts-are-told-of-a-link
+// docs/understand/decisions/users-linking.md#the-owners-of-both-accounts-are-told-of-a-link
 /** Mails each address that is verified. The owner of another may be somebody else. */
 export async function mailOwners(
   { messages }: Pick<NoticeDependencies, 'messages'>,

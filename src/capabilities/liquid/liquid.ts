@@ -1,6 +1,6 @@
 // The tenant's own templates run in a thread, which is ended when one takes too long: the limits of a template language
 // hold between two parts of a template, and not within a filter.
-// docs/decisions/login-pages.md#the-tenants-own-templates-run-in-a-thread
+// docs/understand/decisions/login-pages.md#the-tenants-own-templates-run-in-a-thread
 import { hash } from 'node:crypto';
 import { keepLatest } from '../../runtime/latest.ts';
 import { requester } from '../../runtime/requester.ts';

@@ -1,6 +1,6 @@
 // Replaces texts of pages by those that the tenant has set. They are addressed by prompt, screen and key as in the
-// hosted service; docs/custom-texts.md lists them all.
-// docs/decisions/login-pages.md#custom-texts-are-shown-only-on-the-page-that-they-are-for
+// hosted service; docs/reference/custom-texts.md lists them all.
+// docs/understand/decisions/login-pages.md#custom-texts-are-shown-only-on-the-page-that-they-are-for
 import type { Locale, MessageValues } from './locales.ts';
 
 /** The tenant's texts of one prompt in one language, by screen and key. */

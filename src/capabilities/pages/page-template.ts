@@ -1,6 +1,6 @@
 // The tenant's own template around our pages: Liquid with one place for the content of the head and one for the page
 // (`/branding/templates/universal-login`).
-// docs/decisions/login-pages.md#the-page-template-surrounds-login-second-factors-the-account-and-logout
+// docs/understand/decisions/login-pages.md#the-page-template-surrounds-login-second-factors-the-account-and-logout
 
 import type { Frozen } from '../../records/base/record.ts';
 import type { TenantRecord } from '../../records/tenant/tenant.ts';

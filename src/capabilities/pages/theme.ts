@@ -1,6 +1,6 @@
 // Turns the tenant's theme (`/branding/themes`) into custom properties and a few CSS rules. Its colours are adjusted
 // to the contrast of colors.ts. Where a member is missing or invalid, the page keeps the value of the branding.
-// docs/decisions/login-pages.md#a-theme-applies-to-the-hosted-pages-and-keeps-them-readable
+// docs/understand/decisions/login-pages.md#a-theme-applies-to-the-hosted-pages-and-keeps-them-readable
 import {
   addressCss,
   blackOrWhite,

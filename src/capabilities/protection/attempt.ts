@@ -14,7 +14,7 @@ export interface Attempt extends Caller {
    * to find known callers.
    */
   userId?: string | undefined;
-  // docs/decisions/passwords-protection.md#wrong-passwords-are-counted-under-what-was-typed-and-under-the-account-it-reaches
+  // docs/understand/decisions/passwords-protection.md#wrong-passwords-are-counted-under-what-was-typed-and-under-the-account-it-reaches
   /**
    * The account that the identifier reached, under every name that does not depend on what was typed: failures are
    * counted under each of them, in addition to the typed identifier. Otherwise each spelling that a directory or

@@ -50,7 +50,7 @@ export interface Attempts {
    *   throttled. An account that does not exist is locked in the same way.
    */
   admit(attempt: Attempt): Promise<AdmittedAttempt>;
-  // docs/decisions/passwords-protection.md#when-an-administrator-unlocks-an-account-all-its-failed-attempts-are-deleted
+  // docs/understand/decisions/passwords-protection.md#when-an-administrator-unlocks-an-account-all-its-failed-attempts-are-deleted
   /**
    * Unlocks a user's account under each of its identifiers, for all addresses. The limit for strangers is not
    * reset; instead the caller becomes known.
@@ -270,7 +270,7 @@ function inProgress(current: Frozen<TriesRecord> | undefined, now: number): Reco
 
 /** Places of attempts under keys. */
 interface Reservations {
-  // docs/decisions/passwords-protection.md#attempts-that-are-being-checked-take-their-places-in-all-counts-at-once-or-in-none
+  // docs/understand/decisions/passwords-protection.md#attempts-that-are-being-checked-take-their-places-in-all-counts-at-once-or-in-none
   /**
    * Takes a place under each key, all or none. Waits while a key has no place left.
    * @param readAllowed returns how many attempts each key allows, including those being verified. It is called again when
@@ -414,7 +414,7 @@ function accountCount(
   if (!locks.enabled || attempt.locksAccount === false || isListed(locks.allowlist, attempt.ip)) return [];
   const account = accountOf(attempt);
   // A known caller has a count of its own. Strangers have one for each address, or one for all of them.
-  // docs/decisions/passwords-protection.md#a-failed-proof-is-counted-for-the-account-and-the-address-it-came-from
+  // docs/understand/decisions/passwords-protection.md#a-failed-proof-is-counted-for-the-account-and-the-address-it-came-from
   const from = callerKey ?? (locks.mode === 'count_per_identifier' ? '' : addressKey(attempt.ip));
   return [
     {
@@ -547,7 +547,7 @@ export function addressId(ip: string, stage: Attempt['stage'] | 'console' | '' =
 }
 
 // Counters of failed attempts in the store. They are only written on failures.
-// docs/decisions/passwords-protection.md#counts-of-failures-survive-a-restart
+// docs/understand/decisions/passwords-protection.md#counts-of-failures-survive-a-restart
 
 interface FailureCounter {
   id: string;

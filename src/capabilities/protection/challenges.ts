@@ -42,7 +42,7 @@ export interface Challenges extends OutOfBand {
   issueDecoy(challenge: NewChallenge, also: readonly Write[]): Promise<void>;
   /** Ends a challenge, for example when it could not be sent. One that has replaced it stays. */
   revoke(ref: ChallengeRef): Promise<void>;
-  // docs/decisions/passwordless-messages.md#a-code-belongs-to-the-caller-that-requested-it
+  // docs/understand/decisions/passwordless-messages.md#a-code-belongs-to-the-caller-that-requested-it
   /**
    * Tries a code or a ticket for a known subject. A code is compared with the caller's own request, or else with
    * the newest of the subject, and never with several codes: otherwise each open code would make a guess likelier to be right. Three wrong tries end a code. They are
@@ -162,7 +162,7 @@ async function saveAlone({ save, ...issued }: PreparedChallenge): Promise<Issued
   return issued;
 }
 
-// docs/decisions/passwordless-messages.md#strangers-together-have-thirty-wrong-codes-a-day-for-one-address
+// docs/understand/decisions/passwordless-messages.md#strangers-together-have-thirty-wrong-codes-a-day-for-one-address
 /** Names of the counts of wrong tries besides those of known callers. */
 const ASKER = 'asker';
 const STRANGERS = 'strangers';

@@ -31,7 +31,7 @@ interface Compiled {
   applies(sender: Sender): boolean;
 }
 
-// docs/decisions/management-api.md#network-acls-decide-before-anything-else-is-done-for-a-request
+// docs/understand/decisions/management-api.md#network-acls-decide-before-anything-else-is-done-for-a-request
 /**
  * Returns the function that each request passes first. The first list that applies decides, and one that only logs
  * lets the next ones be asked, as at the hosted service.

@@ -1,5 +1,6 @@
-// Rate limits as token buckets (docs/operating.md), with the X-RateLimit headers. Counters may be lost in a crash.
-// docs/decisions/passwords-protection.md#token-buckets-refill-continuously
+// Rate limits as token buckets (docs/reference/limits.md), with the X-RateLimit headers. Counters may be lost in a
+// crash.
+// docs/understand/decisions/passwords-protection.md#token-buckets-refill-continuously
 import type { Context } from 'koa';
 import { addressKey, addressList, networkKey } from '../../http/addresses.ts';
 import { AuthError } from '../../http/errors.ts';
@@ -45,7 +46,7 @@ export interface CallerLookup {
 }
 
 export interface KnownCallers {
-  // docs/decisions/passwords-protection.md#known-callers-of-an-account-have-limits-of-their-own
+  // docs/understand/decisions/passwords-protection.md#known-callers-of-an-account-have-limits-of-their-own
   /**
    * Returns the caller if it logged in to the account in the last ninety days.
    * @param userId undefined when there is no such account; the lookup then takes the same time, so that timing does
@@ -174,7 +175,7 @@ function fullAt(bucket: Bucket, { tokens, at }: Level): number {
   return Math.ceil(at / 1000 + secondsTo(bucket, tokens, bucket.capacity)) + 1;
 }
 
-/** The text of the API contract (docs/wire/errors.md). */
+/** The text of the API contract (docs/reference/wire/errors.md). */
 const TOO_MANY_DESCRIPTION =
   'Too many requests. Check the X-RateLimit-Limit, X-RateLimit-Remaining and X-RateLimit-Reset headers.';
 
@@ -336,7 +337,7 @@ function touch<T>(byLimit: Map<string, Map<string, T>>, name: string, key: strin
   return evicted;
 }
 
-// docs/decisions/store.md#rate-limit-counters-are-not-written-to-disk
+// docs/understand/decisions/store.md#rate-limit-counters-are-not-written-to-disk
 /**
  * Returns counters for the only process of a store. Limits on every request use them, because the store would be
  * slow.
@@ -394,7 +395,7 @@ interface LocalCounter extends Counter {
   unsynced: number;
 }
 
-// docs/decisions/passwords-protection.md#processes-share-the-counts-of-route-limits-late-and-all-other-counts-at-once
+// docs/understand/decisions/passwords-protection.md#processes-share-the-counts-of-route-limits-late-and-all-other-counts-at-once
 /**
  * Returns counters of several processes for limits on every request, which do not wait for the store. Each process
  * counts for itself, and shares the level with the others once a bucket is half empty. Each process may therefore
@@ -484,7 +485,7 @@ export function protectionOf(config: Config, { connection }: { connection: strin
   return connection === CONSOLE_DIRECTORY ? OF_ADMINISTRATORS : protectionSettings(config);
 }
 
-// docs/decisions/operating.md#an-unknown-limit-in-the-tenant-file-is-a-warning
+// docs/understand/decisions/operating.md#an-unknown-limit-in-the-tenant-file-is-a-warning
 /** Returns a warning for each limit of a tenant file that does not exist, such as a misspelt one. */
 export function unknownLimits(
   { attackProtection }: Pick<TenantFile, 'attackProtection'>,
@@ -496,7 +497,7 @@ export function unknownLimits(
 }
 
 // Limits the log events of unknown users, by address and in total, so that strangers cannot fill the store.
-// docs/decisions/sessions-logout.md#a-refused-logout-changes-nothing
+// docs/understand/decisions/sessions-logout.md#a-refused-logout-changes-nothing
 
 interface Bounds {
   address: Bucket;

@@ -1,6 +1,6 @@
 // Exclusive XML Canonicalization. Of the library for signatures only this is used: it searches the message for the element
 // that is signed, or to be signed, which takes several times as long as all the rest.
-// docs/decisions/saml.md#xml-crypto-canonicalizes-xmldomxmldom-parses-and-our-own-templates-write-messages
+// docs/understand/decisions/saml.md#xml-crypto-canonicalizes-xmldomxmldom-parses-and-our-own-templates-write-messages
 import { createRequire } from 'node:module';
 import type { Element } from '@xmldom/xmldom';
 

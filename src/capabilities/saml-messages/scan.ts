@@ -1,7 +1,7 @@
 // Measures a message in one pass over its characters before a parser sees it: the parser takes time in the square of
 // the nesting, and canonicalization in the product of elements and namespaces. The pass accepts less than XML 1.0 does
 // (what SAML never needs is refused), so that it and the parser cannot disagree about what a message has.
-// docs/decisions/saml.md#a-saml-message-is-measured-before-it-is-parsed
+// docs/understand/decisions/saml.md#a-saml-message-is-measured-before-it-is-parsed
 import { badMessage, FORBIDDEN, notXml } from './xml.ts';
 
 /** How large a message may be. */

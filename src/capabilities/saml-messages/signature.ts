@@ -104,7 +104,7 @@ export function wrongSignature(cause?: unknown) {
   return badMessage('The signature of the SAML message is not valid.', cause);
 }
 
-// docs/decisions/saml.md#sha-256-is-the-default-of-signatures
+// docs/understand/decisions/saml.md#sha-256-is-the-default-of-signatures
 /** Returns the signature algorithm of a URI. There is neither "none" nor HMAC. @throws AuthError 400 for another one. */
 export function allowedAlgorithm(uri: string, verifier: Verifier): SignatureAlgorithm {
   const name = nameOf(SIGNATURE_URI, uri);

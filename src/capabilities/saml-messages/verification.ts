@@ -1,7 +1,7 @@
 // Verifies XML signatures. The key is always the configured one, never the message's KeyInfo. Verified content is read
 // from the signed bytes and never from the message around them, against signature wrapping. Who signed is verified
 // first: the content of a stranger's message is not canonicalized.
-// docs/decisions/saml.md#verified-content-is-read-from-the-signed-bytes-themselves
+// docs/understand/decisions/saml.md#verified-content-is-read-from-the-signed-bytes-themselves
 import { createHash, createVerify } from 'node:crypto';
 import type { Element } from '@xmldom/xmldom';
 import { canonical } from './canonical.ts';

@@ -20,7 +20,7 @@ import { assertPrivateKeySize, pemKey } from '../../runtime/pem-keys.ts';
 /** A value that passes between the sandbox and its host. */
 export type Plain = string | Uint8Array;
 
-// docs/decisions/actions-scripts.md#what-the-host-computes-for-a-script-is-bounded-before-it-starts
+// docs/understand/decisions/actions-scripts.md#what-the-host-computes-for-a-script-is-bounded-before-it-starts
 /**
  * A function of the host. Nothing can interrupt Node.js while it computes, not even the end of the thread, so that the
  * cost of a call is bounded before it starts.

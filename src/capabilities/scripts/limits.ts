@@ -24,7 +24,7 @@ export interface ScriptLimits {
 export const WASM_PAGE = 65_536;
 /** The stack of the engine, of which scripts get a part. Bytes. */
 export const STACK_BYTES = 512 * 1024;
-// docs/decisions/actions-scripts.md#a-sandbox-begins-with-15-mib-of-memory-a-third-of-it-the-stack
+// docs/understand/decisions/actions-scripts.md#a-sandbox-begins-with-15-mib-of-memory-a-third-of-it-the-stack
 /** The memory that a sandbox begins with, about 0.2 MiB of which are free for the script. It grows in steps. Bytes. */
 export const INITIAL_MEMORY_BYTES = 1.5 * 1024 * 1024;
 /** A sandbox whose memory has grown beyond this is replaced instead of reset. Bytes. */
@@ -41,7 +41,7 @@ export const SCRIPT_LIMITS: ScriptLimits = {
   requests: 10,
 };
 
-// docs/decisions/actions-scripts.md#a-script-that-ends-without-an-answer-fails-at-once
+// docs/understand/decisions/actions-scripts.md#a-script-that-ends-without-an-answer-fails-at-once
 /**
  * Why a run gave no result. `script`: its own error, thrown or called back; `syntax`: it is no JavaScript, or yields no
  * function; `unanswered`: it ended without an answer; `busy`: too many scripts were running; the others name the limit.

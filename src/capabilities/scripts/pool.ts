@@ -99,7 +99,7 @@ function oneTimer(work: () => void, ms: number): () => void {
 
 // The scripts that wait for a thread of their own, and which of them is next: no tenant object takes all threads from the
 // others, and no application takes all threads of one object from other applications.
-// docs/decisions/actions-scripts.md#one-connection-can-use-at-most-half-of-the-threads
+// docs/understand/decisions/actions-scripts.md#one-connection-can-use-at-most-half-of-the-threads
 
 interface Asker {
   /** What the scripts belong to. */

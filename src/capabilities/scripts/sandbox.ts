@@ -1,6 +1,6 @@
 // A sandbox: QuickJS in a WebAssembly instance. Its memory, which holds all of its state, is restored before each run
 // to what it was when the sandbox was made; where that is not possible, a new sandbox is made.
-// docs/decisions/actions-scripts.md#scripts-run-in-quickjs-compiled-to-webassembly-in-threads
+// docs/understand/decisions/actions-scripts.md#scripts-run-in-quickjs-compiled-to-webassembly-in-threads
 import { readFileSync } from 'node:fs';
 import * as quickjs from '@jitl/quickjs-ng-wasmfile-release-sync';
 import {
@@ -281,7 +281,7 @@ function openMemory(memoryBytes: number, mayGrow: (more: number) => boolean) {
 // Works around a fault of the engine (quickjs-ng 0.12.1; fixed in 0.13, with which this file can be removed): for a
 // function in sloppy mode, its garbage collector follows `arguments` to the parameters, which are no objects of the
 // collector until the function has returned.
-// docs/decisions/actions-scripts.md#the-engines-garbage-collector-does-not-follow-arguments-to-parameters
+// docs/understand/decisions/actions-scripts.md#the-engines-garbage-collector-does-not-follow-arguments-to-parameters
 
 /**
  * Words in the engine's record of a class: its number, its name, its finalizer, its marking function, its call

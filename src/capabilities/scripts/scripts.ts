@@ -283,7 +283,7 @@ const isNesting = (value: unknown): value is object => typeof value === 'object'
 
 // Runs several scripts in one thread, so that one runs while others wait for their requests: a thread for each costs
 // more than most scripts. Only scripts that used little in threads of their own come here.
-// docs/decisions/actions-scripts.md#scripts-that-have-shown-that-they-need-little-share-a-thread
+// docs/understand/decisions/actions-scripts.md#scripts-that-have-shown-that-they-need-little-share-a-thread
 
 interface Shared {
   /**
@@ -380,7 +380,7 @@ const REQUIRED_RUNS = 3;
 const REFUSED_COUNT = -1_000;
 /** Processor time that is too much, milliseconds. */
 const MAX_LIGHT_CPU_MS = 50;
-// docs/decisions/actions-scripts.md#quick-scripts-share-another-thread
+// docs/understand/decisions/actions-scripts.md#quick-scripts-share-another-thread
 /**
  * Processor time of a quick run, milliseconds: less than a login itself needs, so that one thread has time for all.
  * Once a script is quick, the second limit applies.

@@ -45,7 +45,7 @@ export interface ThreadsOptions {
 /** Most threads, however much memory there is. */
 export const MAX_THREADS = 16;
 
-// docs/decisions/actions-scripts.md#how-many-scripts-run-at-once-depends-on-the-memory-of-the-machine-or-container
+// docs/understand/decisions/actions-scripts.md#how-many-scripts-run-at-once-depends-on-the-memory-of-the-machine-or-container
 /**
  * Returns how many threads a process may have, given its memory in bytes: a third of it for scripts that use all the
  * memory they may. Otherwise a client that starts many logins at once could exhaust the memory of the process.
@@ -54,7 +54,7 @@ export function threadsWithin(memory: number, { memoryBytes }: Pick<ScriptLimits
   return Math.max(2, Math.min(MAX_THREADS, Math.floor(memory / 3 / memoryBytes)));
 }
 
-// docs/decisions/actions-scripts.md#at-most-as-many-scripts-compute-at-once-as-there-are-processors
+// docs/understand/decisions/actions-scripts.md#at-most-as-many-scripts-compute-at-once-as-there-are-processors
 /** How many threads can compute at once. */
 const PROCESSORS = Math.max(2, availableParallelism());
 /** A run that takes longer than this may not end soon, milliseconds: most scripts only compute something. */

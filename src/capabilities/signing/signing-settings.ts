@@ -12,7 +12,7 @@ const local = signingPlace({
   open: () => undefined,
 });
 
-// docs/decisions/clients-keys.md#external-keys-are-used-through-a-program-or-a-service-not-through-a-library
+// docs/understand/decisions/clients-keys.md#external-keys-are-used-through-a-program-or-a-service-not-through-a-library
 /** The places that may keep the keys. */
 const PLACES: readonly [SigningPlace, ...SigningPlace[]] = [local, command, http];
 
@@ -54,7 +54,7 @@ export const signingSettings = settingsGroup({
       .default(local.name)
       .meta({
         description:
-          'where the signing keys are: `local` in the store, the others outside it; see [keys.md](keys.md)',
+          'where the signing keys are: `local` in the store, the others outside it; see [keys.md](../do/keys.md)',
       }),
     ...variables,
   },

@@ -27,7 +27,7 @@ export interface Signing {
   ensure(): Promise<void> | undefined;
   /** Returns the current key of an algorithm; makes it at the first call. */
   current(alg: SigningAlg): Promise<SigningKey>;
-  // docs/decisions/clients-keys.md#if-a-signature-cannot-be-made-the-answer-is-503
+  // docs/understand/decisions/clients-keys.md#if-a-signature-cannot-be-made-the-answer-is-503
   /**
    * Has the keys that are kept outside sign something, unless they have recently. Callers do this before they consume
    * what a request may use once.

@@ -1,7 +1,7 @@
 // The only place that reads signed JWTs (RFC 7519 §7.2). Each reader says which algorithms and which types it takes (RFC 8725
 // §3.1, §3.11), and no reader takes a JWT with critical extensions, because none is supported here (RFC 7515 §4.1.11). The
 // library would take `b64` (RFC 7797), which has no place in JWTs (§7 there).
-// docs/decisions/tokens.md#signed-jwts-are-read-in-one-place
+// docs/understand/decisions/tokens.md#signed-jwts-are-read-in-one-place
 import {
   type CryptoKey,
   compactVerify,

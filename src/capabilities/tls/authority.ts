@@ -265,7 +265,7 @@ function permittedFor(hosts: readonly string[]): Permitted {
   return { names: [...LOOPBACK.names, ...names], networks: [...LOOPBACK.networks, ...networks] };
 }
 
-// docs/decisions/operating.md#the-local-certificate-authority-is-constrained
+// docs/understand/decisions/operating.md#the-local-certificate-authority-is-constrained
 /** Encodes the extension. */
 async function nameConstraints({ names, networks }: Permitted) {
   const { asn1, x509 } = await parsers();

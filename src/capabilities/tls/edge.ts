@@ -1,5 +1,5 @@
-// mTLS at an edge network (docs/mtls.md): the edge did the handshake with the client and reports the result in headers.
-// They are read here and removed from every request, so that no later code can trust them by mistake.
+// mTLS at an edge network (docs/do/mtls.md): the edge did the handshake with the client and reports the result in
+// headers. They are read here and removed from every request, so that no later code can trust them by mistake.
 
 import type { IncomingMessage } from 'node:http';
 import type { Context, Middleware, Next } from 'koa';
@@ -34,7 +34,7 @@ interface Edge {
   address: Middleware;
 }
 
-// docs/decisions/clients-keys.md#the-edge-in-front-of-a-custom-domain-is-identified-by-its-api-key
+// docs/understand/decisions/clients-keys.md#the-edge-in-front-of-a-custom-domain-is-identified-by-its-api-key
 /**
  * Removes the edge's headers from every request, and trusts them where the request has the API key of a custom domain
  * and comes from a trusted address. A request in which a header occurs twice is refused: the edge has passed on a

@@ -6,7 +6,7 @@ import { answerClientErrors } from '../../http/client-errors.ts';
 /** Time limits for a request's head and for the whole request, and how often they are checked, milliseconds. */
 const TIMEOUTS = { headersTimeout: 20_000, requestTimeout: 30_000, connectionsCheckingInterval: 5_000 };
 
-// docs/decisions/requests.md#the-head-of-a-request-has-at-most-16-kib-and-128-kib-on-a-developers-machine
+// docs/understand/decisions/requests.md#the-head-of-a-request-has-at-most-16-kib-and-128-kib-on-a-developers-machine
 /**
  * The longest head of a request, bytes. On a developer's machine all applications share the cookies of localhost, and browsers
  * keep several hundred KiB of a host; elsewhere it is the limit of Node.js.

@@ -18,7 +18,7 @@ interface PartyDependencies {
   config: Pick<Config, 'settings'>;
 }
 
-// docs/decisions/second-factors.md#a-passkey-is-bound-to-the-domain-that-it-was-created-at
+// docs/understand/decisions/second-factors.md#a-passkey-is-bound-to-the-domain-that-it-was-created-at
 /**
  * Returns the origin of the custom domain of a request; undefined for our own domain. A credential is bound to one
  * domain (§13.4.9), so a ceremony stores the origin: its last request may come by another domain.

@@ -28,17 +28,17 @@ import { type ApplicationSettings, applicationSettings } from '../client/applica
 
 // Logging in as a member of an organization. SDKs take `org_id` in a token for proof of membership, so it comes from a
 // membership that was read when the token was made, never from what a request says.
-// docs/decisions/organizations.md#organization-claims-come-from-a-membership-never-from-a-request
+// docs/understand/decisions/organizations.md#organization-claims-come-from-a-membership-never-from-a-request
 
 // The `organization` of a request, at the authorization endpoint and at the token endpoint.
-// docs/decisions/organizations.md#organization-in-the-token-requests-of-users-is-checked-as-at-authorize
+// docs/understand/decisions/organizations.md#organization-in-the-token-requests-of-users-is-checked-as-at-authorize
 
 /** The hosted service's text. */
 const ORGANIZATION_REQUIRED = 'parameter organization is required for this client';
 const NOT_ALLOWED = 'parameter organization is not allowed for this client';
 const NOT_FOUND = 'the organization was not found';
 
-// docs/decisions/organizations.md#names-of-organizations-are-accepted-where-the-tenant-or-the-page-allows-them
+// docs/understand/decisions/organizations.md#names-of-organizations-are-accepted-where-the-tenant-or-the-page-allows-them
 /** Whether requests may contain the name of an organization, and tokens do. */
 function allowsOrganizationNames(config: Config): boolean {
   return config.settings().tenant.allow_organization_name_in_authentication_api === true;
@@ -209,7 +209,7 @@ export function createOrganizations(deps: OrganizationsDependencies): Organizati
       return {
         org_id: organization.id,
         // SDKs compare it with the requested name in small letters.
-        // docs/decisions/organizations.md#names-of-organizations-are-compared-without-regard-to-case
+        // docs/understand/decisions/organizations.md#names-of-organizations-are-compared-without-regard-to-case
         ...(allowsOrganizationNames(config) && { org_name: organization.name.toLowerCase() }),
       };
     },
@@ -244,7 +244,7 @@ async function enabledConnection(config: Config, organization: Organization, nam
   return enabledConnectionsOf(organization).find(({ connection_id }) => connection_id === connection?.id);
 }
 
-// docs/decisions/organizations.md#an-invitation-is-accepted-by-a-login-of-its-own
+// docs/understand/decisions/organizations.md#an-invitation-is-accepted-by-a-login-of-its-own
 /** Returns the invitation of a ticket, if it is for this organization and this application. */
 async function invitationOf(store: Store, request: OrganizationRequest): Promise<Invitation | undefined> {
   if (request.invitation === undefined) return undefined;
@@ -391,7 +391,7 @@ export function machineOrganizations(config: Config): MachineOrganizations {
     check: async (req, grant, clientId) => {
       const usage = grant.organization_usage ?? 'deny';
       // A grant that allows no organizations is for none, whatever the application's default organization is.
-      // docs/decisions/organizations.md#an-applications-default_organization-is-used-for-client_credentials-only
+      // docs/understand/decisions/organizations.md#an-applications-default_organization-is-used-for-client_credentials-only
       const client = usage === 'deny' ? undefined : await config.client(clientId);
       const idOrName = requested.get(req) ?? client?.default_organization?.organization_id;
       if (idOrName === undefined) {
@@ -410,7 +410,7 @@ export function machineOrganizations(config: Config): MachineOrganizations {
   };
 }
 
-// docs/decisions/organizations.md#an-applications-own-token-for-an-organization-needs-a-client-grant-that-allows-it
+// docs/understand/decisions/organizations.md#an-applications-own-token-for-an-organization-needs-a-client-grant-that-allows-it
 /** Whether a client grant may be used for an organization: for any, or because the organization has it. */
 function mayUse({ client_grants }: Organization, grant: ClientGrant): boolean {
   if (grant.allow_any_organization === true) return true;

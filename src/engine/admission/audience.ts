@@ -116,7 +116,7 @@ function isClientCredentials(ctx: KoaContextWithOIDC): boolean {
   return ctx.oidc.params?.grant_type === 'client_credentials';
 }
 
-// docs/decisions/tokens.md#tokens-live-as-long-as-the-api-and-the-application-say
+// docs/understand/decisions/tokens.md#tokens-live-as-long-as-the-api-and-the-application-say
 /**
  * Returns the lifetime of an access token, seconds; one that a single-page application gets from /authorize has the
  * shorter "web" lifetime.

@@ -38,7 +38,7 @@ export const exchangeLimits = requestValue<ExchangeLimits>('exchange limits');
 /** The actor that an action of the tenant has set for a login. */
 export const actionActor = requestValue<Readonly<Record<string, unknown>>>('actor of an action');
 
-// docs/decisions/actions-scripts.md#an-actor-that-an-action-sets-is-in-every-token-of-its-exchange
+// docs/understand/decisions/actions-scripts.md#an-actor-that-an-action-sets-is-in-every-token-of-its-exchange
 /** Returns the actor of a request (RFC 8693 §4.1), if there is one. */
 export function actorOf(ctx: KoaContextWithOIDC | undefined): Readonly<Record<string, unknown>> | undefined {
   const actor = ctx && (actionActor.of(ctx) ?? exchangeLimits.of(ctx)?.act);

@@ -10,7 +10,7 @@ const DAY = 24 * HOUR;
 /** "Does not expire": the engine needs a number. */
 const NEVER = 10 * 365 * DAY;
 
-/** Opaque access tokens from the token endpoint and from /authorize (docs/wire/token.md). */
+/** Opaque access tokens from the token endpoint and from /authorize (docs/reference/wire/token.md). */
 const OPAQUE_SECONDS = DAY;
 const OPAQUE_FRONT_CHANNEL_SECONDS = 2 * HOUR;
 

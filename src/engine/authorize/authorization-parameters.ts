@@ -1,5 +1,6 @@
-// Parameters of /authorize beyond the standard, translated for the engine (docs/wire/authorize.md): `response_type=token`,
-// `audience`, a missing scope, `offline_access` without consent prompt, parameters for upstream providers.
+// Parameters of /authorize beyond the standard, translated for the engine (docs/reference/wire/authorize.md):
+// `response_type=token`, `audience`, a missing scope, `offline_access` without consent prompt, parameters for upstream
+// providers.
 import type { ParsedUrlQuery } from 'node:querystring';
 import { type Client, errors, type KoaContextWithOIDC } from 'oidc-provider';
 import { isTicket } from '../../capabilities/protection/challenges.ts';
@@ -24,7 +25,7 @@ import { allowsRefresh } from '../session/session-transfer.ts';
 import type { ReceivedRequest } from './received-request.ts';
 import { responseParameters } from './received-request.ts';
 
-// docs/decisions/authorize.md#a-request-without-scope-gets-openid-profile-email
+// docs/understand/decisions/authorize.md#a-request-without-scope-gets-openid-profile-email
 /** The scope when none is requested, as with the hosted service. */
 const DEFAULT_SCOPE = 'openid profile email';
 
@@ -111,9 +112,10 @@ export function normalizeRequest(
   return request;
 }
 
-// docs/decisions/authorize.md#response_typetoken-also-returns-an-id-token
+// docs/understand/decisions/authorize.md#response_typetoken-also-returns-an-id-token
 /**
- * `token` alone also returns an ID token (docs/wire/authorize.md), for which the engine needs `openid` and a nonce.
+ * `token` alone also returns an ID token (docs/reference/wire/authorize.md), for which the engine needs `openid` and a
+ * nonce.
  * @returns whether the nonce is a placeholder.
  */
 function normalizeResponseType(request: ParsedUrlQuery): boolean {
@@ -165,7 +167,7 @@ function upstreamParameters(
 
 type Validator = (ctx: KoaContextWithOIDC, value: string | undefined, client: Client) => Promise<void> | void;
 
-// docs/decisions/authorize.md#a-connection-that-is-not-enabled-for-the-application-is-refused
+// docs/understand/decisions/authorize.md#a-connection-that-is-not-enabled-for-the-application-is-refused
 /** Why an application's request may not name a connection; undefined when it may. */
 export type ConnectionFault = (clientId: string, name: string) => Promise<string | undefined>;
 
@@ -219,7 +221,7 @@ export function extraParameters(
   };
 }
 
-// docs/decisions/authorize.md#offline_access-needs-no-consent-prompt
+// docs/understand/decisions/authorize.md#offline_access-needs-no-consent-prompt
 /**
  * Restores `offline_access`, which the engine removes without `prompt=consent` (OIDC Core §11). Here the settings
  * of application and API decide.

@@ -44,7 +44,7 @@ export type CheckRequest = (query: Readonly<ParsedUrlQuery>) => Promise<void>;
 
 /**
  * Returns the URL where the browser of a new waiting request goes instead of our login page: that of the provider
- * that the request names (docs/wire/authorize.md).
+ * that the request names (docs/reference/wire/authorize.md).
  * @returns undefined for our pages.
  */
 export type DirectRedirect = (ctx: Context, request: WaitingRequest) => Promise<string | undefined>;
@@ -83,7 +83,7 @@ export function authorizationEndpoint({
     await enter(ctx);
     await grantStorage.waitUntilStored(ctx.req);
     // The contract answers 302; the engine's 303 differs only for a POST that must not be repeated.
-    // docs/decisions/authorize.md#authorize-answers-with-302
+    // docs/understand/decisions/authorize.md#authorize-answers-with-302
     if (ctx.status === 303) ctx.status = 302;
     if (ctx.response.is('html') && typeof ctx.body === 'string') secureEnginePage(ctx, ctx.body);
   };

@@ -40,7 +40,7 @@ interface ClaimingBrowser {
 export interface PushedRequests {
   /** Stores the request of a client. @param seconds its lifetime. @returns its `request_uri`. */
   store(request: Pick<StoredRequest, 'clientId' | 'params' | 'isSigned'>, seconds: number): Promise<string>;
-  // docs/decisions/authorize.md#a-request_uri-belongs-to-one-browser-and-is-used-up-by-the-answer
+  // docs/understand/decisions/authorize.md#a-request_uri-belongs-to-one-browser-and-is-used-up-by-the-answer
   /**
    * Gives the request to the first browser that sends its `request_uri`; the same browser may load it again until
    * it is answered.

@@ -1,7 +1,7 @@
 // Reads the parameters of an authorization request, whichever way they came: in the query or a form, in a request
 // object (RFC 9101), or pushed before (RFC 9126). The result is the same, so that every check applies to all of
 // them.
-// docs/decisions/authorize.md#gatehouse-unpacks-pushed-and-signed-requests-before-the-engine-sees-them
+// docs/understand/decisions/authorize.md#gatehouse-unpacks-pushed-and-signed-requests-before-the-engine-sees-them
 import type { ParsedUrlQuery } from 'node:querystring';
 import { type JWTPayload, errors as joseErrors, type ProtectedHeaderParameters } from 'jose';
 import type { Context } from 'koa';
@@ -190,7 +190,7 @@ const CLOCK_TOLERANCE_SECONDS = 10;
  */
 const MAX_LIFETIME_SECONDS = 3600;
 
-// docs/decisions/authorize.md#a-request-object-must-have-iss-aud-and-client_id
+// docs/understand/decisions/authorize.md#a-request-object-must-have-iss-aud-and-client_id
 /** Claims about the object itself (RFC 7519 §4.1); all others are parameters of the request. */
 const OWN_CLAIMS = new Set(['iss', 'aud', 'exp', 'nbf', 'iat', 'jti', 'sub']);
 /** Parameters that an object must not contain (RFC 9101 §4). */
@@ -371,7 +371,7 @@ export function responseParameters(object: unknown): Record<string, string> {
 }
 
 // Size limits of authorization requests, which anybody can send and which are stored until the user has logged in.
-// docs/decisions/authorize.md#waiting-authorization-requests-are-limited-in-size-and-number
+// docs/understand/decisions/authorize.md#waiting-authorization-requests-are-limited-in-size-and-number
 
 /** The most characters of a parameter; `state` is returned in a URL, whose length is limited. */
 const MAX_LENGTH = 4_096;

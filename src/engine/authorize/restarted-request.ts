@@ -1,6 +1,7 @@
 // Restarting a waiting request from a customized login page: the page's SDK gets the request's id as `state`, and sends
-// the browser to /authorize with it, for instance with another connection (docs/wire/legacy-pages.md). The id is in paths
-// and therefore in logs and referrers, so it gives nothing without the secret that the request has in its browser.
+// the browser to /authorize with it, for instance with another connection (docs/reference/wire/legacy-pages.md). The id
+// is in paths and therefore in logs and referrers, so it gives nothing without the secret that the request has in its
+// browser.
 import type { ParsedUrlQuery } from 'node:querystring';
 import type { Context } from 'koa';
 import type Provider from 'oidc-provider';
@@ -51,7 +52,7 @@ interface RestartedRequest {
   replace(): Promise<void>;
 }
 
-// docs/decisions/authorize.md#a-customized-login-page-restarts-its-request-once-with-what-the-application-sent
+// docs/understand/decisions/authorize.md#a-customized-login-page-restarts-its-request-once-with-what-the-application-sent
 /**
  * Returns the waiting request that a new request's state names, with the new request's changes.
  * @param request the new request, normalized.

@@ -19,7 +19,7 @@ interface SilentLoginDependencies {
   transferRedemption: TransferRedemption;
 }
 
-// docs/decisions/login-pages.md#a-silent-request-with-a-login-ticket-logs-the-user-in
+// docs/understand/decisions/login-pages.md#a-silent-request-with-a-login-ticket-logs-the-user-in
 /**
  * Logs in the user of the request's ticket or token, if the request is silent and a ticket belongs to this browser
  * and application. Called after the request was validated and before its session is read, so that an invalid

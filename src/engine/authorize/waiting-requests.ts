@@ -81,7 +81,7 @@ async function loginBeforeSecondFactor(
 // the attacker's browser then resumes, or resume the victim's login. Therefore each request has a secret in a
 // cookie that no other host can set (`__Host-`, RFC 6265bis §4.1.3.2), and is shown and resumed only in a browser
 // that has it.
-// docs/decisions/authorize.md#a-waiting-authorization-request-is-bound-to-the-browser-that-started-it
+// docs/understand/decisions/authorize.md#a-waiting-authorization-request-is-bound-to-the-browser-that-started-it
 
 const PREFIX = '__Host-gatehouse_login_';
 

@@ -2,7 +2,7 @@
 // cookie, a code, an opaque token, the cookie of a waiting login) are stored only as a hash, so that somebody who
 // reads the store or a backup can use none of them. The values have at least 128 bits of randomness, so a plain
 // SHA-256 reveals nothing.
-// docs/decisions/store.md#sessions-waiting-logins-codes-and-tokens-are-stored-under-the-sha-256-of-their-values
+// docs/understand/decisions/store.md#sessions-waiting-logins-codes-and-tokens-are-stored-under-the-sha-256-of-their-values
 import type { AdapterPayload } from 'oidc-provider';
 import { type Frozen, thawed } from '../../records/base/record.ts';
 import type { ArtifactRecord } from '../../records/state/engine.ts';

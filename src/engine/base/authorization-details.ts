@@ -1,6 +1,6 @@
 // Rich authorization requests (RFC 9396): `authorization_details` of types that the requested API has registered.
 // The user consents to each request anew: an earlier consent does not cover the next one.
-// docs/decisions/authorize.md#authorization_details-need-consent-at-each-request
+// docs/understand/decisions/authorize.md#authorization_details-need-consent-at-each-request
 import { isDeepStrictEqual } from 'node:util';
 import {
   type AccessToken,

@@ -57,7 +57,7 @@ function requestOf(ctx: Context): string {
 
 // The credentials of an application in HTTP Basic. By RFC 6749 §2.3.1 both are form-encoded first; the contract and
 // many clients send them as they are. The two forms differ where a value contains `%` or `+`.
-// docs/decisions/clients-keys.md#http-basic-is-read-in-two-forms
+// docs/understand/decisions/clients-keys.md#http-basic-is-read-in-two-forms
 
 interface Credentials {
   id: string;

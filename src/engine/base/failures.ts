@@ -1,4 +1,5 @@
-// Maps the engine's errors to the hosted service's. SDKs compare some of these texts byte for byte (docs/wire/token.md).
+// Maps the engine's errors to the hosted service's. SDKs compare some of these texts byte for byte
+// (docs/reference/wire/token.md).
 import type { Context } from 'koa';
 import type Provider from 'oidc-provider';
 import { errors } from 'oidc-provider';
@@ -54,7 +55,7 @@ export function vendorError(
   switch (error) {
     case 'temporarily_unavailable':
       return new AuthError(503, error, description);
-    // docs/decisions/tokens.md#errors-of-oauthtoken-have-the-statuses-that-sdks-expect
+    // docs/understand/decisions/tokens.md#errors-of-oauthtoken-have-the-statuses-that-sdks-expect
     case 'invalid_client':
       // The answer does not say why a client secret is wrong, but it does say what is wrong with a certificate.
       return new AuthError(

@@ -1,5 +1,5 @@
 // Response modes that post a message to another window: `web_message`, and that of older popups
-// (docs/wire/authorize.md).
+// (docs/reference/wire/authorize.md).
 import type { Context } from 'koa';
 import type Provider from 'oidc-provider';
 import { AuthError } from '../../http/errors.ts';
@@ -15,7 +15,7 @@ export type ErrorPage = (ctx: Context, error: AuthError) => Promise<void>;
  */
 const CLOSE_DELAY_MS = 2_000;
 
-// docs/decisions/login-pages.md#owptrue-without-a-response_mode-is-answered-in-the-popup
+// docs/understand/decisions/login-pages.md#owptrue-without-a-response_mode-is-answered-in-the-popup
 /** The response mode of `owp=true`, with which SDKs send no response_mode. */
 export const POPUP_MODE = 'popup';
 

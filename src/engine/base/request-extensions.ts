@@ -66,7 +66,7 @@ export function toAudience(resource: string): string {
 const NOT_AN_API = 'the requested resource is no API identifier';
 const SEVERAL_APIS = 'tokens are for one API: audience and resource must name the same one, once';
 
-// docs/decisions/tokens.md#an-access-token-is-for-one-api
+// docs/understand/decisions/tokens.md#an-access-token-is-for-one-api
 /**
  * Returns the API that a request names by `audience` or, with the same meaning, `resource` (RFC 8707 §2). Empty
  * parameters count as omitted (RFC 6749 §3.1).

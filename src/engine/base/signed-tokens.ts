@@ -32,7 +32,7 @@ interface ExpectedToken {
   anonymous?: boolean;
 }
 
-// docs/decisions/tokens.md#a-visitors-token-has-no-user-and-is-refused-where-tokens-are-read
+// docs/understand/decisions/tokens.md#a-visitors-token-has-no-user-and-is-refused-where-tokens-are-read
 /** `gty` of access tokens of anonymous sessions, whose `sub` is no user's. */
 export const ANONYMOUS = 'anonymous';
 
@@ -90,7 +90,8 @@ export async function readOwnToken(
 }
 
 // Decides whether a token of ours has ended before it expires. Wherever this server accepts one that it does not
-// store, this is asked. What ends which token: docs/decisions/tokens.md#what-ends-which-token-is-decided-once
+// store, this is asked. What ends which token:
+// docs/understand/decisions/tokens.md#what-ends-which-token-is-decided-once
 
 export interface EndedTokenDependencies {
   users: Pick<Users, 'credentialVersion'>;

@@ -29,7 +29,7 @@ interface BindingDependencies {
   certificates: Pick<ClientCertificates, 'of'>;
 }
 
-// docs/decisions/clients-keys.md#a-certificate-at-authorize-binds-nothing
+// docs/understand/decisions/clients-keys.md#a-certificate-at-authorize-binds-nothing
 /**
  * Returns the certificate that a client shows to the token endpoint. At /authorize a certificate is the browser's
  * and does not identify the application.

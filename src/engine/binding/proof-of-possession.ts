@@ -156,7 +156,7 @@ function engineContext(
 // DPoP proofs whose `nbf` is a few seconds ahead. FAPI 2.0 Security Profile §5.3.2.1 requires them to be accepted,
 // because clocks differ. The engine rejects them and has no setting for it, so such a request waits until its `nbf`
 // before anything of it is checked.
-// docs/decisions/clients-keys.md#a-request-whose-proof-has-an-nbf-a-few-seconds-ahead-waits
+// docs/understand/decisions/clients-keys.md#a-request-whose-proof-has-an-nbf-a-few-seconds-ahead-waits
 
 /** How far ahead `nbf` may be, milliseconds. */
 const MAX_AHEAD_MS = 10_000;
@@ -198,7 +198,7 @@ export function waitForEarlyProofs(
 
 // Finds the origin that a DPoP proof was made for (RFC 9449 §4.3). A tenant is served at its own origin and,
 // through reverse proxies, at those of its custom domains. A proxy need not say which of them a request came to.
-// docs/decisions/clients-keys.md#a-dpop-proof-that-names-a-custom-domain-is-accepted-at-every-origin-of-the-tenant
+// docs/understand/decisions/clients-keys.md#a-dpop-proof-that-names-a-custom-domain-is-accepted-at-every-origin-of-the-tenant
 
 /**
  * Returns the URL that `htu` of a request's proof has to match: at the custom origin that the proof names, if it
@@ -265,7 +265,7 @@ interface PossessionDependencies {
   usedProofs: UsedProofs;
 }
 
-// docs/decisions/clients-keys.md#all-our-endpoints-check-the-binding-of-a-token
+// docs/understand/decisions/clients-keys.md#all-our-endpoints-check-the-binding-of-a-token
 /** Makes the checks for all our endpoints that read access tokens, and for the token endpoint. */
 export function proofOfPossession(
   provider: Provider,

@@ -3,7 +3,7 @@
 // memory. Therefore the store has a time, written in advance, up to which uses may have been recorded in memory:
 // after a crash a proof that was made before it, without a nonce, is answered with a nonce (§8), and nonces from
 // before the crash are not valid any more (`steadyNonces`).
-// docs/decisions/clients-keys.md#if-one-process-serves-used-dpop-proofs-are-stored-in-its-memory
+// docs/understand/decisions/clients-keys.md#if-one-process-serves-used-dpop-proofs-are-stored-in-its-memory
 
 import { createHmac } from 'node:crypto';
 import { type Clock, epochSeconds, SET_BACK } from '../../runtime/clock.ts';
@@ -21,7 +21,7 @@ export interface UsedProofs {
   storeUsedProofs(): Promise<void>;
 }
 
-// docs/decisions/clients-keys.md#a-proof-with-a-wrong-iat-gets-use_dpop_nonce
+// docs/understand/decisions/clients-keys.md#a-proof-with-a-wrong-iat-gets-use_dpop_nonce
 /** How far ahead a proof may be dated, seconds (FAPI 2.0 Security Profile §5.3.2.1: not more than 60). */
 const MAX_AHEAD_SECONDS = 60;
 

@@ -1,4 +1,4 @@
-// The claims that each scope gives (OpenID Connect Core §5.4; docs/claims.md), and the engine's account.
+// The claims that each scope gives (OpenID Connect Core §5.4; docs/do/claims.md), and the engine's account.
 import {
   type AccessToken,
   type Account,
@@ -55,7 +55,7 @@ const SCOPE_BY_CLAIM = new Map(
   ),
 );
 
-// docs/decisions/authorize.md#a-claim-in-the-claims-parameter-needs-the-same-consent-as-its-scope
+// docs/understand/decisions/authorize.md#a-claim-in-the-claims-parameter-needs-the-same-consent-as-its-scope
 /**
  * Returns the scopes whose consent covers individually requested claims (OpenID Connect Core §5.5). Claims about
  * the login (`sub`, `auth_time`, `acr` …) need none.
@@ -142,7 +142,7 @@ export function accounts({
 
 // Chooses between claims as OpenID Connect Core defines them (`standard_claims`) and as the hosted service's SDKs
 // read them.
-// docs/decisions/tokens.md#standard_claims-gives-an-application-the-claims-of-openid-connect-core
+// docs/understand/decisions/tokens.md#standard_claims-gives-an-application-the-claims-of-openid-connect-core
 
 type ClaimSettings = Pick<ApplicationSettings, 'standardClaims' | 'oidcConformant'> | undefined;
 
@@ -151,8 +151,8 @@ export function hasStandardClaims(config: Pick<Config, 'settings'>, application:
   return application?.standardClaims ?? config.settings().tenant.flags.standard_claims === true;
 }
 
-// docs/decisions/tokens.md#updated_at-has-the-form-that-the-applications-settings-ask-for
-/** Returns the form of `updated_at` for an application (docs/wire/token.md). */
+// docs/understand/decisions/tokens.md#updated_at-has-the-form-that-the-applications-settings-ask-for
+/** Returns the form of `updated_at` for an application (docs/reference/wire/token.md). */
 export function updatedAtFor(config: Config, application: ClaimSettings): UpdatedAt {
   if (hasStandardClaims(config, application)) return 'number';
   return application?.oidcConformant === true ? 'iso8601' : 'text';
@@ -181,10 +181,10 @@ export function standardIdToken(token: IdTokenParts, responseType: unknown): voi
   }
 }
 
-// `email` at /userinfo is the address at the time when the token was issued (docs/claims.md): a user's record keeps the earlier
-// addresses. A token tells its time in seconds (`iat`). One that is issued in the same second as a change, and after it, also
-// has the millisecond: otherwise a token from before the change could not be told from it.
-// docs/decisions/tokens.md#email-is-the-address-at-the-time-when-the-token-was-issued
+// `email` at /userinfo is the address at the time when the token was issued (docs/do/claims.md): a user's record keeps
+// the earlier addresses. A token tells its time in seconds (`iat`). One that is issued in the same second as a change,
+// and after it, also has the millisecond: otherwise a token from before the change could not be told from it.
+// docs/understand/decisions/tokens.md#email-is-the-address-at-the-time-when-the-token-was-issued
 
 /** The users for whom tokens are issued in the current request, by the engine's context. */
 export type TokenUsers = WeakMap<object, Frozen<UserRecord>>;
@@ -233,7 +233,7 @@ interface Claims {
   id_token?: { acr?: { essential?: unknown; value?: unknown; values?: unknown } | null };
 }
 
-// docs/decisions/authorize.md#an-essential-acr-that-cannot-be-met-gives-unmet_authentication_requirements
+// docs/understand/decisions/authorize.md#an-essential-acr-that-cannot-be-met-gives-unmet_authentication_requirements
 /** OpenID Connect Core Error Code unmet_authentication_requirements 1.0. */
 function unmetError(): Error {
   return new errors.CustomOIDCProviderError(
@@ -297,7 +297,7 @@ export function lacksEssentialClass(
 }
 
 // Claims that the tenant declares, for tokens and wherever else an application reads a user. Their values are
-// always the current ones (docs/claims.md).
+// always the current ones (docs/do/claims.md).
 
 /** The user, application and place that claims are for. */
 interface ClaimsAbout extends ClaimsContext {
@@ -328,7 +328,7 @@ interface CustomClaimsDependencies {
 
 const NONE: readonly never[] = [];
 
-// docs/decisions/tokens.md#declared-claims-customclaims-are-paths-not-templates
+// docs/understand/decisions/tokens.md#declared-claims-customclaims-are-paths-not-templates
 /** Makes the reader of a tenant's declared claims. It reads nothing when none is declared for the place. */
 export function createCustomClaims(deps: CustomClaimsDependencies): CustomClaims {
   const declaredFor = (about: ClaimsAbout) => claimsFor(deps.config.settings().customClaims ?? NONE, about);

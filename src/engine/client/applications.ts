@@ -184,7 +184,7 @@ function responseTypes(grantTypes: readonly string[]): ResponseType[] {
   ];
 }
 
-// docs/decisions/tokens.md#password-in-an-applications-grant_types-also-allows-the-password-realm-grant
+// docs/understand/decisions/tokens.md#password-in-an-applications-grant_types-also-allows-the-password-realm-grant
 /**
  * Adds the grants that other settings imply. `password` allows the password-realm grant too, because the hosted
  * service has one switch for both. `native_social_login` and `token_exchange` are switches beside `grant_types`
@@ -253,7 +253,7 @@ function publicJwk(credential: Credential): JWK {
 
 // Rules for the certificate of an application, from its registered credentials (RFC 8705 §2).
 
-// docs/decisions/clients-keys.md#self-signed-certificates-are-compared-by-thumbprint-and-subjects-by-name
+// docs/understand/decisions/clients-keys.md#self-signed-certificates-are-compared-by-thumbprint-and-subjects-by-name
 /**
  * `signed`: the certificate is signed by a trusted authority for one of these subjects. `registered`: it is one of
  * these certificates.

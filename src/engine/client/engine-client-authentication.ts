@@ -24,7 +24,7 @@ const PARAMETERS = ['client_id', 'client_secret', 'client_assertion', 'client_as
 /** An access token (RFC 6750 §2.1; RFC 9449 §7.1), which does not authenticate a client. */
 const ACCESS_TOKEN = /^(Bearer|DPoP)(\s|$)/i;
 
-// docs/decisions/clients-keys.md#a-secret-may-be-sent-by-http-basic-or-in-the-body-whichever-is-registered
+// docs/understand/decisions/clients-keys.md#a-secret-may-be-sent-by-http-basic-or-in-the-body-whichever-is-registered
 /**
  * Authenticates the application by its registered method. An access token in the request is the user's and is ignored
  * here (RFC 6749 §2.3).
@@ -79,7 +79,7 @@ export function applyForwardedAddress(ctx: Context, client: object): string | un
 // Checks of client assertions beside the engine's own (RFC 7523 §3). The engine checks signature, issuer, subject,
 // audience, expiry and `jti`; that each `jti` is used once is in adapter.ts.
 
-// docs/decisions/clients-keys.md#a-client-assertion-is-valid-for-at-most-five-minutes
+// docs/understand/decisions/clients-keys.md#a-client-assertion-is-valid-for-at-most-five-minutes
 /**
  * The longest accepted lifetime of an assertion, seconds. An assertion is made for one request; a short lifetime
  * limits the use of a stolen one.

@@ -158,7 +158,7 @@ interface MetadataDependencies {
   actions: Pick<Actions, 'recordRefusal'>;
 }
 
-// docs/decisions/actions-scripts.md#metadata-that-actions-set-is-limited
+// docs/understand/decisions/actions-scripts.md#metadata-that-actions-set-is-limited
 /**
  * Stores the metadata that actions set, all or nothing: when it would exceed the limit nothing is stored, and the
  * log says so.

@@ -121,7 +121,7 @@ function currentTransfer(session: Session, result: object | undefined): Transfer
   return login === undefined ? transferOf(session) : proved?.transfer;
 }
 
-// docs/decisions/organizations.md#a-silent-request-is-for-the-organization-that-its-session-was-last-used-for
+// docs/understand/decisions/organizations.md#a-silent-request-is-for-the-organization-that-its-session-was-last-used-for
 /**
  * A silent request without an organization is for the one that its session was last used for, because the user
  * cannot be asked.

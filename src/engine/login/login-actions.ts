@@ -4,7 +4,7 @@
 // This file decides when they run, for which login, and which step the user has to do first. A run takes its event from
 // `login-event.ts`; `action-effects.ts` applies its outcome to sessions, tokens and users. The actions of
 // client_credentials are in `machine-actions.ts`.
-// docs/decisions/actions-scripts.md#post-login-actions-run-when-tokens-are-about-to-be-issued
+// docs/understand/decisions/actions-scripts.md#post-login-actions-run-when-tokens-are-about-to-be-issued
 import { errors, type KoaContextWithOIDC, type RefreshToken, type Session } from 'oidc-provider';
 import { type ActionLogFields, type Actions, executionDetails } from '../../capabilities/actions/actions.ts';
 import type { ActionOutcome } from '../../capabilities/actions/commands.ts';
@@ -109,7 +109,7 @@ async function runForLogin(
   throw new errors.CustomOIDCProviderError(denied.error ?? 'access_denied', denied.reason);
 }
 
-// docs/decisions/second-factors.md#second-factors-that-an-action-names-are-requested-in-each-request
+// docs/understand/decisions/second-factors.md#second-factors-that-an-action-names-are-requested-in-each-request
 /**
  * Whether one of the factors that an action names was given already. In the browser it has to be given within this
  * request. At the token endpoint it has to be given with the login, whose methods do not always tell which factor
@@ -128,7 +128,7 @@ async function isFactorGiven(
 
 // The ids under which runs of a login's actions are logged. An id is chosen before the actions run, because the log
 // event of the login may be written earlier.
-// docs/decisions/actions-scripts.md#the-execution-of-a-logins-actions-has-an-id-before-it-runs
+// docs/understand/decisions/actions-scripts.md#the-execution-of-a-logins-actions-has-an-id-before-it-runs
 
 export interface LoginExecutions {
   /** Returns the id of a request's run, the same each time; undefined when no action of logins is bound. */
@@ -526,7 +526,7 @@ async function canGiveFactor(
 // `setPrimaryUser` of an action: the login becomes that of another user. It is allowed only for the user to whom
 // the identity that was logged in with has been linked; otherwise an action could log in to any account.
 
-// docs/decisions/actions-scripts.md#the-primary-user-that-an-action-sets-must-have-the-identities-of-the-logins-user
+// docs/understand/decisions/actions-scripts.md#the-primary-user-that-an-action-sets-must-have-the-identities-of-the-logins-user
 /** The user that an action has made the login's user. */
 interface PrimaryUser {
   userId: string;

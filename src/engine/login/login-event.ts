@@ -196,7 +196,7 @@ export async function rolesOf(
 }
 
 // `event.authentication.methods`: the methods of a login, named as the hosted service does.
-// docs/decisions/actions-scripts.md#the-first-method-of-a-login-is-named-by-its-connection
+// docs/understand/decisions/actions-scripts.md#the-first-method-of-a-login-is-named-by-its-connection
 
 /** A custom authentication method that an action has recorded, and when. */
 export interface RecordedMethod {
@@ -213,7 +213,7 @@ interface LoginMethod extends RecordedMethod {
 /** Returns the type of the second factor that has this value in `amr`; the first one where several have it. */
 const secondTypeOf = (word: string) => ALL_SECOND_FACTORS.find(({ amr }) => amr.includes(word))?.type;
 
-// docs/decisions/second-factors.md#a-passkey-counts-as-both-factors
+// docs/understand/decisions/second-factors.md#a-passkey-counts-as-both-factors
 /** Whether the login was by a passkey, which counts as both factors. */
 const isPasskey = (amr: readonly string[]) => amr.includes('pop') && amr.includes('user');
 

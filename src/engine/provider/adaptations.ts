@@ -123,7 +123,7 @@ function adaptSessions(provider: Provider, wallClock: Clock): void {
 
   // All applications of a session share one `sid`, which identifies the session, in a logout_hint too. The engine
   // makes one per application. The session's uid is neither the cookie's value nor a key to anything.
-  // docs/decisions/sessions-logout.md#all-applications-of-a-session-get-the-same-sid
+  // docs/understand/decisions/sessions-logout.md#all-applications-of-a-session-get-the-same-sid
   Session.prototype.ensureClientContainer = function ensure(this: Session, clientId) {
     this.sidFor(clientId, this.uid);
   };
@@ -262,7 +262,7 @@ function adaptAddresses(
     const paths = [...accepted].filter((one) => one !== provider.issuer).map((one) => new URL(one).pathname);
     for (const origin of config.customOrigins()) for (const path of paths) accepted.add(`${origin}${path}`);
     // SDKs sign assertions for the issuer, with or without its slash.
-    // docs/decisions/clients-keys.md#a-client-assertion-may-name-the-issuer-or-the-token-endpoint-and-is-accepted-once
+    // docs/understand/decisions/clients-keys.md#a-client-assertion-may-name-the-issuer-or-the-token-endpoint-and-is-accepted-once
     return accepted.add(provider.issuer.replace(/\/$/, ''));
   };
 }
@@ -286,7 +286,7 @@ interface SchemaInstance {
 function adaptClients(Client: ClientClass): void {
   cacheClients(Client);
 
-  // Every ID token carries `sid` (docs/wire/token.md), not only those of back-channel logout clients.
+  // Every ID token carries `sid` (docs/reference/wire/token.md), not only those of back-channel logout clients.
   Client.prototype.includeSid = () => true;
 
   // The engine answers invalid_request; SDKs expect unauthorized_client with this text.
@@ -319,8 +319,8 @@ function adaptClients(Client: ClientClass): void {
     return responseModeAllowed.apply(this, args);
   };
 
-  // An application may have http, localhost and custom-scheme callbacks side by side (docs/wire/authorize.md), which the
-  // engine's rules per application_type forbid. They are matched exactly.
+  // An application may have http, localhost and custom-scheme callbacks side by side
+  // (docs/reference/wire/authorize.md), which the engine's rules per application_type forbid. They are matched exactly.
   Client.Schema.prototype.redirectUris = function redirectUris(this: SchemaInstance, uris, label) {
     for (const uri of uris ?? this.redirect_uris ?? []) {
       if (!isCallback(uri)) {

@@ -152,7 +152,7 @@ export function engineConfiguration(
     assertJwtClientAuthClaimsAndHeader: deps.assertions.check,
     extraTokenClaims: tokenClaims(deps),
     // SDKs read the profile from the ID token:
-    // docs/decisions/tokens.md#standard_claims-gives-an-application-the-claims-of-openid-connect-core
+    // docs/understand/decisions/tokens.md#standard_claims-gives-an-application-the-claims-of-openid-connect-core
     conformIdTokenClaims: false,
     allowOmittingSingleRegisteredRedirectUri: false,
     extraParams: extraParameters(deps, deps.serverLoginCallbacks, useTicket),
@@ -227,7 +227,7 @@ function rotates(deps: Parameters<typeof engineConfiguration>[0]): Configuration
   };
 }
 
-// docs/decisions/sessions-logout.md#cookies-are-secure-httponly-and-host-only
+// docs/understand/decisions/sessions-logout.md#cookies-are-secure-httponly-and-host-only
 /**
  * SameSite `None`, because silent logins frame /authorize from the application's site. A forged cross-site request ends at
  * a page that asks, or at the application's registered callback.

@@ -118,7 +118,7 @@ function bindInteractionTo(browsers: WeakMap<IncomingMessage, string>): BindWait
   };
 }
 
-// docs/decisions/authorize.md#every-authorization-response-has-iss
+// docs/understand/decisions/authorize.md#every-authorization-response-has-iss
 /** Adds `iss`, which RFC 9207 requires in every response; the engine omits it beside an ID token. */
 function nameIssuer(provider: Provider, issuer: string): void {
   provider.on('authorization.success', (_ctx, response) => {
@@ -304,7 +304,7 @@ interface ScopeDependencies {
   tokenUsers: TokenUsers;
 }
 
-// docs/decisions/actions-scripts.md#scopes-that-actions-add-must-be-scopes-of-the-api
+// docs/understand/decisions/actions-scripts.md#scopes-that-actions-add-must-be-scopes-of-the-api
 /**
  * Changes the scope of an access token that is about to be stored, as actions said. OpenID Connect scopes cannot be added,
  * because the user was not asked for them; `openid` cannot be removed, because the protocol depends on it. Scopes of the

@@ -18,7 +18,7 @@ const PARAMETER = 'anon_transfer_token';
 
 const PURPOSE = 'anonymous_transfer';
 
-// docs/decisions/tokens.md#the-ticket-for-a-visitors-login-is-stored-for-its-half-minute
+// docs/understand/decisions/tokens.md#the-ticket-for-a-visitors-login-is-stored-for-its-half-minute
 /**
  * Issues a ticket for one authorization request of the application. The next one for the same session replaces it.
  */

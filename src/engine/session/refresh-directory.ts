@@ -1,6 +1,6 @@
 // Refresh tokens as the Management API shows them: one for each family. The id is the hash under which it is
 // stored, which cannot be used as a token.
-// docs/decisions/sessions-logout.md#a-session-is-identified-by-its-sid-a-refresh-token-by-the-hash-that-it-is-stored-under
+// docs/understand/decisions/sessions-logout.md#a-session-is-identified-by-its-sid-a-refresh-token-by-the-hash-that-it-is-stored-under
 
 import type { Challenges } from '../../capabilities/protection/challenges.ts';
 import type { Frozen } from '../../records/base/record.ts';

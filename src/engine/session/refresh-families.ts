@@ -2,7 +2,7 @@
 // that is refreshed every few minutes takes no more room than any other. A token's value is the id of its family
 // followed by a secret. The record keeps hashes of the tokens that may still be used; any other token of the family
 // was used before, which is a sign of theft (RFC 9700 §4.14.2).
-// docs/decisions/sessions-logout.md#the-refresh-tokens-of-one-login-are-one-record
+// docs/understand/decisions/sessions-logout.md#the-refresh-tokens-of-one-login-are-one-record
 import Provider, { type Adapter, type AdapterPayload, errors } from 'oidc-provider';
 import { type Frozen, thawed } from '../../records/base/record.ts';
 import type { ArtifactRecord } from '../../records/state/engine.ts';

@@ -1,7 +1,7 @@
 // OpenID Connect Session Management 1.0, for tenants with `flags.session_management`: applications frame a page
 // that tells them whether the session at this browser has changed since their response. The page identifies the
 // browser's state by a cookie that its script reads; scripts cannot read the session's own cookie.
-// docs/decisions/sessions-logout.md#session-management-is-off-by-default
+// docs/understand/decisions/sessions-logout.md#session-management-is-off-by-default
 import type { Context } from 'koa';
 import type Provider from 'oidc-provider';
 import type { KoaContextWithOIDC } from 'oidc-provider';

@@ -21,7 +21,7 @@ interface EndOptions {
   browser?: LogoutBrowser | undefined;
   /** @see EndedSession.startedBy */
   startedBy?: string | undefined;
-  // docs/decisions/sessions-logout.md#if-two-users-log-in-in-two-tabs-the-last-login-wins
+  // docs/understand/decisions/sessions-logout.md#if-two-users-log-in-in-two-tabs-the-last-login-wins
   /** Whether waiting requests stay and ask for a login: set when another user logs in at this browser. */
   requestsStay?: boolean;
 }
@@ -48,7 +48,7 @@ export interface Sessions {
   isOpen(sid: string): Promise<boolean>;
   /** The login of an open session; its `authTime` is undefined when nobody proved to be there. */
   loginOf(sid: string): Promise<TokenLogin | undefined>;
-  // docs/decisions/sessions-logout.md#when-a-session-ends-its-codes-waiting-requests-and-tokens-end-with-it
+  // docs/understand/decisions/sessions-logout.md#when-a-session-ends-its-codes-waiting-requests-and-tokens-end-with-it
   /**
    * Ends a session with its waiting requests, codes, tokens and challenges, then tells its applications. Refresh
    * tokens of `offline_access` stay (OIDC Back-Channel Logout 1.0 §2.7). Of concurrent calls only one tells the

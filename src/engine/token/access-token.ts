@@ -190,7 +190,7 @@ function grantType(token: AccessToken | ClientCredentials, userId: string | unde
   return gty === 'authorization_code' || gty === 'implicit' || gty === '' ? undefined : gty;
 }
 
-// docs/decisions/tokens.md#permissions-are-the-users-permissions-at-the-api
+// docs/understand/decisions/tokens.md#permissions-are-the-users-permissions-at-the-api
 /** A user's permissions, those of their roles included; for a client, the scopes of its client grant. */
 async function permissions(
   users: Users,

@@ -1,6 +1,6 @@
 // POST /oauth/introspect (RFC 7662): an API asks whether an access token that it has received is active. Only
 // tokens for that API are; for any other token the answer is the same.
-// docs/decisions/tokens.md#an-api-introspects-tokens-as-a-client-of-its-own
+// docs/understand/decisions/tokens.md#an-api-introspects-tokens-as-a-client-of-its-own
 import type { JWTPayload } from 'jose';
 import type { Context } from 'koa';
 import { AuthError } from '../../http/errors.ts';

@@ -30,7 +30,7 @@ interface RequestedTarget {
 }
 
 export interface RefreshTargets {
-  // docs/decisions/tokens.md#whether-a-refresh-may-be-for-another-api-is-decided-before-its-token-is-used-up
+  // docs/understand/decisions/tokens.md#whether-a-refresh-may-be-for-another-api-is-decided-before-its-token-is-used-up
   /** Remembers the target of a refresh request, before the engine handles the request. */
   remember(req: IncomingMessage, target: RequestedTarget): void;
   /**

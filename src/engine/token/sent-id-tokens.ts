@@ -1,7 +1,7 @@
 // Reads the ID tokens that are sent back to this server. What such a token may be used for depends on the request, not
 // on the token, so each use has a reader and a type of its own, and none is accepted in place of another: a hint proves
 // nothing, a subject proves whose token an application has, and only a proof shows that the user is there.
-// docs/decisions/tokens.md#a-hint-a-subject-and-a-proof-of-one-id-token-have-three-readers-and-three-types
+// docs/understand/decisions/tokens.md#a-hint-a-subject-and-a-proof-of-one-id-token-have-three-readers-and-three-types
 import { type JWTPayload, errors as joseErrors } from 'jose';
 import { jwtHeader, unverifiedClaims, verifySignature } from '../../capabilities/signing/verify-jwt.ts';
 import { SIGNING_ALGS } from '../../records/base/signing-algs.ts';
@@ -43,7 +43,7 @@ export interface IdTokenSubject {
   claims: JWTPayload;
 }
 
-// docs/decisions/users-linking.md#an-id-token-links-its-account-only-as-a-proof-that-its-user-is-there
+// docs/understand/decisions/users-linking.md#an-id-token-links-its-account-only-as-a-proof-that-its-user-is-there
 /**
  * An ID token as a proof that its user is there: a first-party application got it in the open session of a fresh
  * login, in which the user gave a second factor if they have one, and nothing has changed the credential or the

@@ -1,5 +1,5 @@
 // /oauth/token and /oauth/revoke in front of the engine: JSON and form bodies, `audience`, and the hosted service's errors
-// (docs/wire/token.md).
+// (docs/reference/wire/token.md).
 import type { Context } from 'koa';
 import type { KoaContextWithOIDC } from 'oidc-provider';
 import type { Signing } from '../../capabilities/signing/signing.ts';
@@ -25,7 +25,7 @@ import { isTransferAudience, transferAudience } from '../session/session-transfe
 import type { RefreshTargets } from './refresh.ts';
 import type { VendorGrant } from './tokens.ts';
 
-// docs/decisions/tokens.md#audience-selects-the-api
+// docs/understand/decisions/tokens.md#audience-selects-the-api
 /** Whether `audience` chooses the API; with the other grants it was chosen at /authorize. */
 const choosesAudience = (grantType: string | undefined) => grantType !== 'authorization_code';
 
@@ -134,7 +134,7 @@ export function tokenEndpoint({
   };
 }
 
-// docs/decisions/tokens.md#the-token-response-contains-scope
+// docs/understand/decisions/tokens.md#the-token-response-contains-scope
 /**
  * Adds an empty `scope` to tokens of a request none of whose scopes was granted. The member has to say what differs from
  * the request (RFC 6749 §5.1), and the engine leaves it out. A token that is no access token (RFC 8693 §2.2.1) has no scopes.

@@ -1,6 +1,6 @@
 // Token exchange (RFC 8693) for tokens that we have issued: an application exchanges a token for another one of the
 // same user, for the same API, with the same scopes or fewer.
-// docs/decisions/tokens.md#a-token-of-ours-can-be-exchanged-only-for-less
+// docs/understand/decisions/tokens.md#a-token-of-ours-can-be-exchanged-only-for-less
 import type { JWTPayload } from 'jose';
 import type { Context } from 'koa';
 import type { KoaContextWithOIDC } from 'oidc-provider';

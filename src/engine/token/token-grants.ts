@@ -1,7 +1,7 @@
 // Grants: a first-party application gets what it requests, a third-party one what the user consented to. Each
 // authorization has its own grant, so that revoking one (a reused code, a stolen refresh token) spares the user's other
 // devices and tabs.
-// docs/decisions/authorize.md#each-authorization-has-its-own-grant
+// docs/understand/decisions/authorize.md#each-authorization-has-its-own-grant
 import type { IncomingMessage } from 'node:http';
 import type Provider from 'oidc-provider';
 import type { Grant, KoaContextWithOIDC } from 'oidc-provider';

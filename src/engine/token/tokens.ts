@@ -476,7 +476,7 @@ interface GrantTraits {
   gty: string;
   /** Log events of success and failure. */
   events: { success?: EventType; failure: EventType };
-  // docs/decisions/tokens.md#third-party-applications-cannot-use-grants-that-authenticate-a-user-at-the-token-endpoint
+  // docs/understand/decisions/tokens.md#third-party-applications-cannot-use-grants-that-authenticate-a-user-at-the-token-endpoint
   /**
    * Whether its logins were made at our pages, which have asked for consent, and for a second factor where one was
    * needed. Other grants are refused to third-party applications.
@@ -582,7 +582,7 @@ function admission(
   };
 }
 
-// docs/decisions/tokens.md#whatever-can-refuse-a-token-request-is-asked-before-its-user-is-authenticated
+// docs/understand/decisions/tokens.md#whatever-can-refuse-a-token-request-is-asked-before-its-user-is-authenticated
 /** Authenticates the user of a request, after everything that can refuse it without knowing the user. */
 async function authenticated(
   deps: VendorGrantDependencies,

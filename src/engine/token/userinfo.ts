@@ -1,5 +1,5 @@
-// GET and POST /userinfo (docs/claims.md; OpenID Connect Core §5.3). The engine's own refuses tokens that SDKs send: JWTs
-// and tokens bound to an API (docs/wire/token.md).
+// GET and POST /userinfo (docs/do/claims.md; OpenID Connect Core §5.3). The engine's own refuses tokens that SDKs send:
+// JWTs and tokens bound to an API (docs/reference/wire/token.md).
 import { randomUUID } from 'node:crypto';
 import type { Context } from 'koa';
 import type Provider from 'oidc-provider';
@@ -154,8 +154,8 @@ function accessToken(ctx: Context): { value: string } | Refusal {
   return { value: token };
 }
 
-// docs/decisions/tokens.md#a-401-of-userinfo-is-the-plain-text-unauthorized
-/** Answers 401 as plain text, with the reason in the header (docs/wire/token.md). */
+// docs/understand/decisions/tokens.md#a-401-of-userinfo-is-the-plain-text-unauthorized
+/** Answers 401 as plain text, with the reason in the header (docs/reference/wire/token.md). */
 function refuse(ctx: Context, { status, error, description }: Refusal): void {
   ctx.status = status;
   ctx.append(

@@ -161,7 +161,7 @@ function accountRoute<D extends CallerDependencies, B = unknown>(
   });
 }
 
-// Routes of the My Account API for connected accounts (docs/wire/my-account.md).
+// Routes of the My Account API for connected accounts (docs/reference/wire/my-account.md).
 
 interface AccountRoutesDependencies extends MethodDependencies, CallerDependencies {
   config: MethodDependencies['config'];
@@ -269,7 +269,7 @@ function pageOf<T>(
   return { items, next: hasMore ? { next: nameOf(last) } : {} };
 }
 
-// Routes of the My Account API for authentication methods (docs/wire/my-account.md).
+// Routes of the My Account API for authentication methods (docs/reference/wire/my-account.md).
 
 type Deps = AccountRoutesDependencies;
 

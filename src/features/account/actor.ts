@@ -56,7 +56,7 @@ export async function requireFactor(deps: FactorDependencies, { user, login }: A
   throw stepUp({ acr_values: MFA_POLICY }, 'A login with a second factor is required.');
 }
 
-// docs/decisions/sessions-logout.md#a-stolen-session-or-token-can-only-read-the-account
+// docs/understand/decisions/sessions-logout.md#a-stolen-session-or-token-can-only-read-the-account
 /**
  * Checks, right before an act, that the login is still valid, proves the user's present second factors, and has what
  * the act needs ({@link USER_ACTS}).

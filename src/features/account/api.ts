@@ -21,7 +21,7 @@ const ACCOUNT_SCOPES = [
 
 export type AccountScope = (typeof ACCOUNT_SCOPES)[number];
 
-// docs/decisions/console-account.md#applications-need-a-client-grant-for-the-my-account-api
+// docs/understand/decisions/console-account.md#applications-need-a-client-grant-for-the-my-account-api
 /**
  * Returns the record of the API. Only users get tokens for it, and only through applications with a client grant:
  * otherwise any script of a page of the tenant could change the second factors of the user who is logged in.

@@ -470,7 +470,7 @@ async function setPassword(
   if (change.login !== login.id || change.clientId !== clientId || passwordId(change.identityId) !== id)
     throw unknownSession();
   const facts = { caller: { ip: ctx.ip }, languages, asker: requestContextOf(ctx, clientId) };
-  // docs/decisions/console-account.md#a-new-password-by-the-my-account-api-is-a-change-by-a-user-who-has-just-logged-in-not-a-reset
+  // docs/understand/decisions/console-account.md#a-new-password-by-the-my-account-api-is-a-change-by-a-user-who-has-just-logged-in-not-a-reset
   const reset = { ticket: authSession, purpose: PASSWORD_PURPOSE, password, by: user, ...facts };
   const refusal = await resetPassword(deps, open, reset);
   if (refusal !== undefined) throw refusalError(refusal);

@@ -43,7 +43,7 @@ export function authenticatorView(one: Authenticator): MethodView {
   };
 }
 
-// docs/decisions/second-factors.md#key_backed_up-is-returned-beside-the-documented-credential_backed_up
+// docs/understand/decisions/second-factors.md#key_backed_up-is-returned-beside-the-documented-credential_backed_up
 /** Adds `key_backed_up`, the name under which mobile SDKs read whether a credential is backed up. */
 function keyView(one: Frozen<WebAuthnCredential>) {
   return { ...credentialView(one), key_backed_up: one.backed_up };

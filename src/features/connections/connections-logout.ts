@@ -1,4 +1,4 @@
-// Federated logout: ends the user's session at the identity provider, too (docs/wire/logout.md: `federated`).
+// Federated logout: ends the user's session at the identity provider, too (docs/reference/wire/logout.md: `federated`).
 import type { Logger } from 'pino';
 import type { Connection } from '../../records/collections.ts';
 import type { UpstreamGrant } from '../../records/connections/identities.ts';

@@ -1,7 +1,7 @@
 // Checks that identity providers can be used before the first user logs in: a wrong address is reported when the
 // connection is created. The checks run in the background, so that neither the start nor a change waits for them, and
 // nothing they read is kept. Only an administrator who asks for the state of one connection waits for the answer.
-// docs/decisions/connections.md#providers-are-checked-before-the-first-login
+// docs/understand/decisions/connections.md#providers-are-checked-before-the-first-login
 import type { Logger } from 'pino';
 import type { XmlReader } from '../../capabilities/saml-messages/reader.ts';
 import type { Outbound } from '../../http/outbound/outbound.ts';

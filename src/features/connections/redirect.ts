@@ -169,7 +169,7 @@ export interface RedirectStrategy {
   isSocial: boolean;
   /** The provider's name, for connections without a `display_name`; without a label, the connection's name is shown. */
   label?: string;
-  // docs/decisions/connections.md#user-ids-of-well-known-providers-are-strategyid
+  // docs/understand/decisions/connections.md#user-ids-of-well-known-providers-are-strategyid
   /**
    * The scope within which the provider's user identifiers are unique: one connection, whose name is then part of the
    * user's id here, or all connections of the strategy.
@@ -195,7 +195,7 @@ export interface RedirectStrategy {
   refresh?(deps: UpstreamDependencies, refresh: UpstreamRefresh): Promise<UpstreamGrant>;
 }
 
-/** Error codes that the application receives (docs/wire/authorize.md). */
+/** Error codes that the application receives (docs/reference/wire/authorize.md). */
 type UpstreamError = 'access_denied' | 'unauthorized' | 'invalid_request';
 
 /** Error descriptions for an endpoint that gave no usable answer; the endpoint's name precedes them. */
@@ -289,7 +289,7 @@ interface FurtherOptions {
   upstream_params: Readonly<Record<string, { value: string } | { alias: string }>>;
 }
 
-// docs/decisions/connections.md#the-operators-parameters-for-a-provider-take-precedence-over-the-applications
+// docs/understand/decisions/connections.md#the-operators-parameters-for-a-provider-take-precedence-over-the-applications
 /**
  * Returns the additional parameters of an authorization request to a provider. A mapped value takes precedence over a fixed
  * one, and both over what the application adds; the application cannot override the query of the configured address either.
@@ -349,7 +349,7 @@ type ProviderSession = Login['providerSession'];
 
 export type SealingDependencies = Pick<UpstreamDependencies, 'store' | 'random'>;
 
-// docs/decisions/saml.md#what-a-logout-at-the-provider-needs-is-sealed-in-the-session
+// docs/understand/decisions/saml.md#what-a-logout-at-the-provider-needs-is-sealed-in-the-session
 /** Characters. A longer ID token is not kept: as `id_token_hint` it would make the logout URL too long for servers. */
 const MAX_TOKEN_LENGTH = 6144;
 

@@ -16,7 +16,7 @@ interface RefreshDependencies extends UpstreamDependencies {
   log: Logger;
 }
 
-// docs/decisions/connections.md#access-tokens-of-providers-are-renewed-when-they-are-returned
+// docs/understand/decisions/connections.md#access-tokens-of-providers-are-renewed-when-they-are-returned
 /** Renews the expired access tokens of a user's identities; one that cannot be renewed is left unchanged. */
 type RenewProviderTokens = (userId: string) => Promise<void>;
 

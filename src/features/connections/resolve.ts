@@ -81,8 +81,8 @@ export async function usableConnections(
   });
 }
 
-// docs/decisions/authorize.md#without-a-connection-one-is-chosen-in-a-fixed-order
-// docs/decisions/connections.md#the-name-in-a-request-decides-then-the-domain-of-the-address-then-the-default
+// docs/understand/decisions/authorize.md#without-a-connection-one-is-chosen-in-a-fixed-order
+// docs/understand/decisions/connections.md#the-name-in-a-request-decides-then-the-domain-of-the-address-then-the-default
 /**
  * Returns the connection that a request means. That is the connection that it names, or else the first of these among the
  * application's suitable connections, ordered by name: the one that the user's e-mail address leads to ({@link homeRealmOf});
@@ -218,7 +218,7 @@ export interface UsableConnection {
 /** Strategies whose option `domain` is a domain of e-mail addresses. For others, it is the provider's own host. */
 const EMAIL_DOMAIN_STRATEGIES: ReadonlySet<string> = new Set(['google-apps', 'waad']);
 
-// docs/decisions/connections.md#a-connections-domains-are-domain_aliases-tenant_domain-and-for-some-domain
+// docs/understand/decisions/connections.md#a-connections-domains-are-domain_aliases-tenant_domain-and-for-some-domain
 /**
  * Returns the e-mail domains of a connection's users, in their canonical form: those of the options `domain_aliases` and
  * `tenant_domain`, and for some strategies `domain`.
@@ -284,7 +284,7 @@ export interface LoginChoice {
   text: string;
   /** The name of the connection, if the message includes it. */
   name?: string;
-  // docs/decisions/login-pages.md#provider-buttons-are-in-the-order-of-the-connections-names
+  // docs/understand/decisions/login-pages.md#provider-buttons-are-in-the-order-of-the-connections-names
   /** The URL of an image. At most one of `logo`, `mark`, `icon` and `initial` is shown, in this order. */
   logo?: string;
   /** The name of an asset. */
@@ -384,7 +384,7 @@ export function identifierOf({ waiting: { remembered } }: RequestPage): string |
   return typeof remembered.identifier === 'string' ? remembered.identifier : undefined;
 }
 
-// docs/decisions/login-pages.md#an-e-mail-address-is-asked-for-first-where-its-domain-may-choose-the-connection
+// docs/understand/decisions/login-pages.md#an-e-mail-address-is-asked-for-first-where-its-domain-may-choose-the-connection
 /**
  * Whether the user is asked for an identifier before anything else: when the domain of an address may lead to another
  * connection, and when the tenant wants it for every form (`prompts.identifier_first`).

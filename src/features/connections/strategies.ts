@@ -1,6 +1,6 @@
 // The strategies that are built in. A new one is a folder, a line here, and a line in `STRATEGIES` (src/records/connections/connections.ts),
 // which has what the tenant file and the store need to know about it.
-// docs/decisions/connections.md#seven-oauth2-connections-of-the-hosted-service-are-also-strategies-here
+// docs/understand/decisions/connections.md#seven-oauth2-connections-of-the-hosted-service-are-also-strategies-here
 import type { Connection } from '../../records/collections.ts';
 import { database } from './database/database-strategy.ts';
 import { directoryStrategies } from './ldap/ldap-strategy.ts';
@@ -23,7 +23,7 @@ export const strategies: readonly Strategy[] = [
   ...socialStrategies,
 ];
 
-// docs/decisions/authorize.md#a-connection-whose-strategy-is-not-built-in-leads-nowhere
+// docs/understand/decisions/authorize.md#a-connection-whose-strategy-is-not-built-in-leads-nowhere
 /** Returns the strategy of a connection; undefined if it is not built in. */
 export function strategyOf({ strategy }: Pick<Connection, 'strategy'>): Strategy | undefined {
   return strategies.find(({ name }) => name === strategy);

@@ -62,7 +62,7 @@ async function startLogin(
   ctx.status = 303;
 }
 
-// docs/decisions/console-account.md#a-login-to-the-console-uses-our-own-openid-connect-and-leaves-no-browser-session-behind
+// docs/understand/decisions/console-account.md#a-login-to-the-console-uses-our-own-openid-connect-and-leaves-no-browser-session-behind
 /**
  * Ends a login and opens the console's session. The tenant session that the login needed ends at once, so that no
  * application can log the administrator in by it, and so that a login to an application in the same browser does not

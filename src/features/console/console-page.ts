@@ -46,7 +46,7 @@ const ROUTE = { ...PAGE, limit: consoleLimits.console } as const;
 
 type Handler<D> = (deps: D, ctx: Context, session: ConsoleSession) => Promise<void>;
 
-// docs/decisions/console-account.md#scripts-of-the-tenants-pages-cannot-reach-the-console
+// docs/understand/decisions/console-account.md#scripts-of-the-tenants-pages-cannot-reach-the-console
 /**
  * Declares a page of the console for administrators with the scopes. A request that does not load a document (from a
  * script or a frame) must carry the console's token, in `X-Console-Token` or as `_csrf` in the query: other pages of

@@ -3,7 +3,7 @@
 // alone, because someone who found an open browser could have filled it in. It is stored encrypted for 15 minutes,
 // one per administrator. Only the session of the new login refers to it: no URL and no page contains anything by
 // which it could be fetched.
-// docs/decisions/console-account.md#a-form-that-is-sent-with-too-old-a-login-waits-for-a-new-one-and-is-then-shown
+// docs/understand/decisions/console-account.md#a-form-that-is-sent-with-too-old-a-login-waits-for-a-new-one-and-is-then-shown
 import type { Context } from 'koa';
 import type { VerifiedChallenge } from '../../capabilities/protection/challenges.ts';
 import { AuthError } from '../../http/errors.ts';

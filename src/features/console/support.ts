@@ -1,6 +1,6 @@
 // Restricts the role of support within its scopes. The scopes needed to help users would also allow taking their
 // accounts over: `update:users` sets passwords, links identities and grants permissions.
-// docs/decisions/console-account.md#support-staff-can-do-nothing-in-the-console-by-which-they-could-log-in-as-a-user
+// docs/understand/decisions/console-account.md#support-staff-can-do-nothing-in-the-console-by-which-they-could-log-in-as-a-user
 import type { AdministratorRole } from '../../records/users/administrators.ts';
 
 /** The members that are removed from every answer, whatever object they are in. */

@@ -21,7 +21,7 @@ export type FactorFields = Partial<
 const MAX_UNCONFIRMED = 10;
 const UNCONFIRMED_SECONDS = 3_600;
 
-// docs/decisions/second-factors.md#an-enrolment-carries-the-version-of-the-password-that-it-was-begun-with
+// docs/understand/decisions/second-factors.md#an-enrolment-carries-the-version-of-the-password-that-it-was-begun-with
 /** Who begins an enrolment: the user, and the version of the credential that their login was proved with. */
 export interface Enrollee {
   userId: string;
@@ -215,7 +215,7 @@ export function singleId(prefix: string, userId: string): string {
   return idOf(prefix, sha256(userId).slice(0, 16));
 }
 
-/** Ids have letters and digits after `dev_` (docs/wire/mfa.md). */
+/** Ids have letters and digits after `dev_` (docs/reference/wire/mfa.md). */
 function idOf(prefix: string, unique: string): string {
   return `${prefix}|dev_${unique.replace(/[-_]/g, 'x')}`;
 }

@@ -59,7 +59,7 @@ export async function bearerOf(
     throw new AuthError(403, 'insufficient_scope', `Insufficient scope, expected: ${scope}`);
   }
   // It could not confirm what it begins: the MFA grants are refused to it. What protects an account is not for others to remove.
-  // docs/decisions/console-account.md#a-third-party-application-acts-at-me-only-where-tenant-and-user-have-both-said-so
+  // docs/understand/decisions/console-account.md#a-third-party-application-acts-at-me-only-where-tenant-and-user-have-both-said-so
   const isChange = scope !== 'read:authenticators';
   if (isChange && (await deps.config.client(apiToken.clientId))?.is_first_party === false)
     throw new AuthError(403, 'unauthorized_client', 'Third-party applications change no authenticators.');

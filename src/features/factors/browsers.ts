@@ -18,7 +18,7 @@ const MAX_BROWSERS = 50;
 type KnownUser = Pick<Login, 'userId' | 'credentialVersion'>;
 
 export interface KnownBrowsers {
-  // docs/decisions/second-factors.md#a-browser-is-remembered-for-thirty-days-for-one-user
+  // docs/understand/decisions/second-factors.md#a-browser-is-remembered-for-thirty-days-for-one-user
   /** Whether the user asked to skip the second factor in this browser, at most thirty days ago. */
   isRemembered(ctx: Context, user: KnownUser): Promise<boolean>;
   /** Whether the user has logged in with this browser, the last time from the address of this request. */

@@ -1,4 +1,4 @@
-// Chooses an authenticator and starts its challenge (docs/wire/mfa.md).
+// Chooses an authenticator and starts its challenge (docs/reference/wire/mfa.md).
 import { AuthError } from '../../http/errors.ts';
 import type { Authenticator } from './authenticators.ts';
 import type { FactorRequest } from './claimant.ts';

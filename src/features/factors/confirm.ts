@@ -16,7 +16,7 @@ import { writeInTurn } from '../../store/write-in-turn.ts';
 export const MAX_CONFIRMED = 20;
 
 export interface ConfirmOptions {
-  // docs/decisions/second-factors.md#enrolling-with-an-mfa-token-can-only-confirm-the-users-first-authenticator
+  // docs/understand/decisions/second-factors.md#enrolling-with-an-mfa-token-can-only-confirm-the-users-first-authenticator
   /** Whether it may only become the user's first authenticator. Of several concurrent calls one succeeds. */
   first: boolean;
   /**

@@ -1,6 +1,6 @@
 // What an access token for the MFA API may do. It is decided at each use: the token ends with a new password and
 // when another token changes the user's factors. A token without a second factor is refused once the user has one.
-// docs/decisions/second-factors.md#an-access-token-for-the-mfa-api-is-checked-at-each-use
+// docs/understand/decisions/second-factors.md#an-access-token-for-the-mfa-api-is-checked-at-each-use
 
 import type { AuthenticatedLogin, TokenLogin } from '../../engine/admission/second-factor.ts';
 import type { ApiToken } from '../../engine/token/api-tokens.ts';

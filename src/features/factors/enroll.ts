@@ -1,4 +1,4 @@
-// Begins the enrolment of a second factor (docs/wire/mfa.md).
+// Begins the enrolment of a second factor (docs/reference/wire/mfa.md).
 import { AuthError } from '../../http/errors.ts';
 import { epochSeconds } from '../../runtime/clock.ts';
 import { type Attendance, FRESH_SECONDS, lackFor, type UserAct } from '../../users/login.ts';

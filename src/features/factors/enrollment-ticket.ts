@@ -12,7 +12,7 @@ const PURPOSE = 'mfa_enrollment';
 
 export const ENROLLMENT = '/u/mfa-enrollment';
 
-// docs/decisions/second-factors.md#an-enrolment-ticket-is-valid-for-five-days-and-for-one-enrolment
+// docs/understand/decisions/second-factors.md#an-enrolment-ticket-is-valid-for-five-days-and-for-one-enrolment
 /** Lifetime of a ticket in seconds: five days. */
 const TICKET_SECONDS = 432_000;
 

@@ -53,7 +53,7 @@ function mfaBuiltIns({ issuer }: BuiltInNeeds): BuiltIns {
   return { apis: [{ identifier, record: () => api }] };
 }
 
-// The routes of the MFA API (docs/wire/mfa.md).
+// The routes of the MFA API (docs/reference/wire/mfa.md).
 
 // Schemas of the answers of the MFA API, for the API document.
 

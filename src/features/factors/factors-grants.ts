@@ -1,4 +1,4 @@
-// The MFA grants (docs/wire/mfa.md), which give a second factor at the token endpoint.
+// The MFA grants (docs/reference/wire/mfa.md), which give a second factor at the token endpoint.
 import { z } from 'zod';
 import type {
   AuthenticatedLogin,
@@ -117,9 +117,9 @@ async function enrollToken(
   return { session: { userId, clientId, request, ticket: '' }, token };
 }
 
-// The MFA token of `mfa_required` (docs/wire/mfa.md).
+// The MFA token of `mfa_required` (docs/reference/wire/mfa.md).
 
-// docs/decisions/second-factors.md#an-mfa-token-is-opaque-and-bound-to-user-application-and-request
+// docs/understand/decisions/second-factors.md#an-mfa-token-is-opaque-and-bound-to-user-application-and-request
 /** Lifetime of an MFA token in seconds, and how many wrong codes it allows. */
 const TOKEN_SECONDS = 600;
 const TOKEN_TRIES = 10;
@@ -181,7 +181,7 @@ export async function readMfaToken(
   return { userId: verifiedChallenge.userId, clientId: issuedTo, request, ticket };
 }
 
-/** Returns the error for a wrong MFA token. SDKs compare its text (docs/wire/mfa.md). */
+/** Returns the error for a wrong MFA token. SDKs compare its text (docs/reference/wire/mfa.md). */
 export function malformed(): AuthError {
   return new AuthError(401, 'invalid_grant', 'Malformed mfa_token');
 }
@@ -272,7 +272,7 @@ async function isRequired(
   const { needsFactor } = authenticationClasses(deps.config.settings().tenant);
   if (acrValues.some(needsFactor) && (enrollable(deps, user).length > 0 || (await hasFactor()))) return true;
   // Whatever the policy is: tokens for these APIs add and remove factors, which a password alone must not allow.
-  // docs/decisions/second-factors.md#a-token-for-the-mfa-api-requires-the-second-factor-from-every-user-who-has-one
+  // docs/understand/decisions/second-factors.md#a-token-for-the-mfa-api-requires-the-second-factor-from-every-user-who-has-one
   if (managesFactors && (await hasFactor())) return true;
   const policy = await policyFor(deps, await deps.config.client(clientId), user);
   if (policy === 'never') return false;

@@ -1,4 +1,5 @@
-// Out-of-band challenges of second factors (docs/wire/mfa.md), answered with a code that was sent, or by a device.
+// Out-of-band challenges of second factors (docs/reference/wire/mfa.md), answered with a code that was sent, or by a
+// device.
 import type { Challenges, Outcome, OutOfBandChallenge } from '../../capabilities/protection/challenges.ts';
 import type { Random } from '../../runtime/secrets.ts';
 import type { Authenticator } from './authenticators.ts';

@@ -60,13 +60,13 @@ export async function activeAuthenticators(deps: PolicyDependencies, user: User)
 
 async function confirmedAuthenticators(deps: PolicyDependencies, { id }: User): Promise<Authenticator[]> {
   // Those of an administrator stay in force: whoever may switch the tenant's factors has no power over the owners.
-  // docs/decisions/console-account.md#the-tenants-own-code-and-mail-have-no-power-over-administrators
+  // docs/understand/decisions/console-account.md#the-tenants-own-code-and-mail-have-no-power-over-administrators
   const enabled = isAdministratorId(id) ? deps.factors : enabledFactors(deps);
   const stored = await deps.authenticators.of(id);
   return stored.filter((one) => one.active && enabled.some(({ kind }) => kind === one.kind));
 }
 
-// docs/decisions/users-linking.md#a-link-must-not-take-a-second-factor-away
+// docs/understand/decisions/users-linking.md#a-link-must-not-take-a-second-factor-away
 /**
  * Returns whether a user who becomes an identity of another would lose the protection of a second factor: factors are
  * those of the user who stays. An address of the profile does not make up for a factor that was enrolled.
@@ -96,7 +96,7 @@ export async function requirementsOf(
 /** When a login needs a second factor. `risk`: when the browser or address is not known for the user. */
 type MfaPolicy = 'always' | 'risk' | 'never';
 
-// docs/decisions/second-factors.md#the-user-then-the-application-then-the-tenant-decides-about-a-second-factor
+// docs/understand/decisions/second-factors.md#the-user-then-the-application-then-the-tenant-decides-about-a-second-factor
 /**
  * Returns when a login needs a second factor. The user's `multifactor` comes first, then the application's
  * `client_metadata.mfa_policy` (`always` or `never`), then the tenant's policies.

@@ -1,4 +1,4 @@
-// Verifies the answer to an out-of-band challenge, and the grant that takes it (docs/wire/mfa.md).
+// Verifies the answer to an out-of-band challenge, and the grant that takes it (docs/reference/wire/mfa.md).
 import { z } from 'zod';
 import type { Outcome } from '../../capabilities/protection/challenges.ts';
 import { AuthError } from '../../http/errors.ts';
@@ -76,7 +76,7 @@ function refusal(outcome: Outcome, conformant: boolean): AuthError {
     case 'too-fast':
       return new AuthError(
         status,
-        // docs/decisions/second-factors.md#a-devices-answer-is-polled-every-three-seconds-at-most
+        // docs/understand/decisions/second-factors.md#a-devices-answer-is-polled-every-three-seconds-at-most
         'slow_down',
         'You are polling faster than allowed. Try again in a few seconds.',
       );

@@ -32,7 +32,7 @@ interface RedirectContext {
   step?: string;
 }
 
-// docs/decisions/actions-scripts.md#a-redirect-by-an-action-can-be-continued-only-by-the-browser-that-was-redirected
+// docs/understand/decisions/actions-scripts.md#a-redirect-by-an-action-can-be-continued-only-by-the-browser-that-was-redirected
 export interface ActionRedirects {
   /** @returns the `state` to return with; an earlier one becomes invalid. */
   start(ctx: Context, of: RedirectContext): Promise<string>;

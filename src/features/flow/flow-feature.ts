@@ -26,7 +26,7 @@ import { type FlowDependencies, requestRoutes } from './flow-routes.ts';
 import { type WidgetDependencies, widgetRoutes } from './widget.ts';
 
 // Cross-origin login: the application's own page takes the credentials, gets a login ticket, and sends the browser to
-// /authorize with it (docs/wire/legacy-pages.md).
+// /authorize with it (docs/reference/wire/legacy-pages.md).
 
 interface CrossOriginDependencies {
   config: Config;
@@ -43,7 +43,7 @@ interface CrossOriginDependencies {
   credentialGrants: readonly VendorGrant[];
 }
 
-// docs/decisions/login-pages.md#coauthenticate-requires-cross_origin_authentication-true
+// docs/understand/decisions/login-pages.md#coauthenticate-requires-cross_origin_authentication-true
 /** The route that issues a login ticket for credentials. */
 const crossOriginRoutes: RouteDeclarations<CrossOriginDependencies> = {
   'POST /co/authenticate': {

@@ -247,7 +247,7 @@ function renderNamePage(
 /** The longest e-mail address (RFC 5321 §4.5.3.1); names of organizations are shorter. */
 const MAX_NAME_LENGTH = 254;
 
-// docs/decisions/organizations.md#an-organization-can-be-found-by-an-e-mail-address
+// docs/understand/decisions/organizations.md#an-organization-can-be-found-by-an-e-mail-address
 /**
  * Accepts the typed name or e-mail address. Membership is checked only after the login, and an e-mail address is
  * matched by its domain, so the page does not reveal which accounts exist.
@@ -308,8 +308,8 @@ const acceptChoice: Show = async (deps, ctx, page) => {
   return isOwn ? deps.waitingRequests.answer(ctx, { organization }) : showChoice(deps, ctx, page);
 };
 
-// Customized login pages (docs/wire/legacy-pages.md), whose script calls /usernamepassword/login and the like. They run in
-// our origin, so a content security policy limits them to the origins that the page names.
+// Customized login pages (docs/reference/wire/legacy-pages.md), whose script calls /usernamepassword/login and the
+// like. They run in our origin, so a content security policy limits them to the origins that the page names.
 
 interface CustomPageDependencies {
   baseUrl: string;
@@ -385,7 +385,7 @@ function configOf({ baseUrl, config }: CustomPageDependencies, page: RequestPage
     ),
     ...(params.resource !== undefined && { audience: toAudience(params.resource) }),
     // Names the waiting request; the page never sees the application's own state.
-    // docs/decisions/login-pages.md#the-state-of-a-customized-page-identifies-the-waiting-request
+    // docs/understand/decisions/login-pages.md#the-state-of-a-customized-page-identifies-the-waiting-request
     state: waitingState(waiting.uid),
     _csrf: csrf,
     _intstate: 'deprecated',

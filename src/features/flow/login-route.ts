@@ -1,6 +1,6 @@
 // Where a login begins anew, when somebody comes to the page of a login request that is over: by Back, by a bookmark, or after a
 // long time. Only the application can begin it (OpenID Connect Core 1.0 §4).
-// docs/decisions/authorize.md#a-login-request-that-is-over-leads-back-to-its-application
+// docs/understand/decisions/authorize.md#a-login-request-that-is-over-leads-back-to-its-application
 import type { Context } from 'koa';
 import { begunBy } from '../../http/begun-requests.ts';
 import type { AuthError } from '../../http/errors.ts';

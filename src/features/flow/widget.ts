@@ -1,5 +1,5 @@
 // The resources that the login widget loads, in an application's page or a customized login page
-// (docs/wire/legacy-pages.md): public data about one application.
+// (docs/reference/wire/legacy-pages.md): public data about one application.
 import type { Context } from 'koa';
 import { z } from 'zod';
 import { engineLimits } from '../../engine/base/engine-declaration.ts';
@@ -18,7 +18,7 @@ export interface WidgetDependencies {
 
 const widgetCall = { limit: httpLimits.other, cors: 'applications', errors: oauthShape } as const;
 
-// docs/decisions/login-pages.md#there-are-no-bot-challenges
+// docs/understand/decisions/login-pages.md#there-are-no-bot-challenges
 /** The route that asks whether a captcha is required. It never is. */
 const challenge = {
   ...widgetCall,
@@ -71,7 +71,7 @@ export function tenantName(baseUrl: string): string {
   return new URL(baseUrl).hostname.split('.')[0] ?? '';
 }
 
-// docs/decisions/organizations.md#the-login-widget-of-a-customized-page-reads-its-settings-below-the-organization
+// docs/understand/decisions/organizations.md#the-login-widget-of-a-customized-page-reads-its-settings-below-the-organization
 /** @param organization the id of the request's organization. */
 export function settingsBase(baseUrl: string, organization: string | undefined): string {
   return organization === undefined
@@ -79,7 +79,7 @@ export function settingsBase(baseUrl: string, organization: string | undefined):
     : `${baseUrl}/organizations/${encodeURIComponent(organization)}/`;
 }
 
-// docs/decisions/login-pages.md#clientclient_idjs-describes-what-the-login-forms-of-one-application-need
+// docs/understand/decisions/login-pages.md#clientclient_idjs-describes-what-the-login-forms-of-one-application-need
 /** Handles `GET /client/<client_id>.js`: the application's settings as a script, which pages of any origin load. */
 async function sendSettings(deps: WidgetDependencies, ctx: Context): Promise<void> {
   const clientId = /^(.+)\.js$/.exec(String(ctx.params.file))?.[1];
@@ -98,7 +98,7 @@ async function sendSettings(deps: WidgetDependencies, ctx: Context): Promise<voi
   ctx.body = `Auth0.setClient(${jsonForScript(settings)});`;
 }
 
-// docs/decisions/login-pages.md#userssodata-returns-sso-false
+// docs/understand/decisions/login-pages.md#userssodata-returns-sso-false
 /**
  * Handles `GET /user/ssodata`: whether to offer the logged-in user. Always no, because a login page is only shown
  * when the session does not suffice.
@@ -108,7 +108,7 @@ function sendLastLogin(ctx: Context): void {
   ctx.body = { sso: false };
 }
 
-// docs/decisions/login-pages.md#usergeoloccountry-uses-the-browsers-language
+// docs/understand/decisions/login-pages.md#usergeoloccountry-uses-the-browsers-language
 /**
  * Handles `GET /user/geoloc/country`: the default country of phone numbers, by the browser's language. IP addresses
  * are not located.

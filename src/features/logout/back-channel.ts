@@ -40,7 +40,7 @@ const CAPACITY = 5_000;
 /** How long an application may take to answer, milliseconds. */
 const TIMEOUT = 5_000;
 
-// docs/decisions/sessions-logout.md#a-back-channel-logout-token-is-stored-in-the-commit-that-ends-the-session
+// docs/understand/decisions/sessions-logout.md#a-back-channel-logout-token-is-stored-in-the-commit-that-ends-the-session
 export function backChannel(deps: BackChannelDependencies): LogoutChannel {
   const prepare = deps.deliveries.add(logoutTokenDelivery(deps));
   return {

@@ -63,7 +63,7 @@ export async function endSession(
 
 // Front-channel logout (OpenID Connect Front-Channel Logout 1.0 §3): URLs of applications that the signed-out page
 // loads in frames, so that they end their own sessions in this browser.
-// docs/decisions/sessions-logout.md#front-channel-logout-waits-for-its-frames-for-five-seconds-at-most
+// docs/understand/decisions/sessions-logout.md#front-channel-logout-waits-for-its-frames-for-five-seconds-at-most
 
 /** Returns the front-channel logout URLs of a session's applications, with `iss` and `sid`. */
 async function frontChannelFrames(

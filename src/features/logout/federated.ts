@@ -34,7 +34,7 @@ const PURPOSE = 'federated_logout';
 /** How long the provider's own pages may take, seconds. */
 const TTL = 3600;
 
-// docs/decisions/sessions-logout.md#federated-logout-goes-to-the-url-that-the-connections-strategy-defines
+// docs/understand/decisions/sessions-logout.md#federated-logout-goes-to-the-url-that-the-connections-strategy-defines
 /**
  * Returns the URL at which the user logs out of the session's identity provider.
  * @param returnTo where the browser goes afterwards. Stored under a one-time `state` and never sent along, so that

@@ -101,7 +101,7 @@ interface LogoutSignedOutModel {
 
 export const LOGOUT_SIGNED_OUT_PAGE = declarePage<LogoutSignedOutModel>('logout/signed-out');
 
-// docs/decisions/sessions-logout.md#without-a-url-to-redirect-to-a-browser-gets-a-page-and-other-clients-get-ok
+// docs/understand/decisions/sessions-logout.md#without-a-url-to-redirect-to-a-browser-gets-a-page-and-other-clients-get-ok
 /** Sends the browser on, or shows the signed-out page; clients that do not accept HTML get `OK`. */
 async function finishLogout(
   { views }: PageDependencies,

@@ -1,6 +1,6 @@
 // Decides where a browser may be sent after a logout: only to URLs on the allow-lists. Strings are compared, not
 // parsed URLs, so that two parsers cannot disagree about a URL.
-// docs/decisions/sessions-logout.md#redirect-urls-of-a-logout-are-compared-as-they-are-written
+// docs/understand/decisions/sessions-logout.md#redirect-urls-of-a-logout-are-compared-as-they-are-written
 import { hasForbiddenScheme } from '../../http/schemes.ts';
 
 /** Whether query and fragment are compared, too. */

@@ -3,7 +3,7 @@ import type { Context } from 'koa';
 import { AuthError } from '../../http/errors.ts';
 import { bodyFields } from '../../http/server/body.ts';
 
-/** Returns a refusal, which is shown as a page: the browser is sent nowhere (docs/wire/logout.md). */
+/** Returns a refusal, which is shown as a page: the browser is sent nowhere (docs/reference/wire/logout.md). */
 export function badRequest(description: string): AuthError {
   return new AuthError(400, 'invalid_request', description);
 }

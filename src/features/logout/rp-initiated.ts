@@ -1,5 +1,5 @@
-// GET and POST /oidc/logout: validates the request and decides whether the user is asked first (docs/wire/logout.md; OpenID
-// Connect RP-Initiated Logout 1.0 §2).
+// GET and POST /oidc/logout: validates the request and decides whether the user is asked first
+// (docs/reference/wire/logout.md; OpenID Connect RP-Initiated Logout 1.0 §2).
 
 import type { UserSession } from '../../engine/session/sessions.ts';
 import type { IdTokenHint, IdTokenReaders } from '../../engine/token/sent-id-tokens.ts';
@@ -33,7 +33,7 @@ export interface RpDependencies {
 export interface RpLogout extends ValidLogout {
   /** The application that asks, if known. */
   client: Client | undefined;
-  // docs/decisions/sessions-logout.md#oidclogout-asks-for-confirmation-unless-the-request-identifies-the-session
+  // docs/understand/decisions/sessions-logout.md#oidclogout-asks-for-confirmation-unless-the-request-identifies-the-session
   /** Whether the request identifies this session; if not, the user is asked. */
   identifies(session: UserSession): boolean;
 }
@@ -78,7 +78,7 @@ function belongsTo({ userId, sid }: IdTokenHint, session: UserSession): boolean 
 
 const otherAudience = () => badRequest('client_id does not match the aud of the id_token_hint.');
 
-// docs/decisions/sessions-logout.md#a-logout-with-an-id-token-whose-key-is-gone-is-asked-not-refused
+// docs/understand/decisions/sessions-logout.md#a-logout-with-an-id-token-whose-key-is-gone-is-asked-not-refused
 /**
  * Reads an `id_token_hint`. Applications keep ID tokens for as long as their own sessions last, so the key may be gone after
  * rotations: such a token names its application only, and the user is asked.
@@ -124,7 +124,7 @@ function withParameter(address: string, name: string, value: string): string {
   return `${before}${before.includes('?') ? '&' : '?'}${parameter}${fragment}`;
 }
 
-/** In a query the flag's presence counts; a form says `true` or `false` (docs/wire/logout.md). */
+/** In a query the flag's presence counts; a form says `true` or `false` (docs/reference/wire/logout.md). */
 function readFederated(value: string | undefined, method: 'GET' | 'POST'): boolean {
   if (method === 'GET') return isFlag(value);
   if (value !== undefined && value !== 'true' && value !== 'false') {

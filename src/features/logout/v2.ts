@@ -1,5 +1,5 @@
-// GET /v2/logout (docs/wire/logout.md).
-// docs/decisions/sessions-logout.md#v2logout-logs-out-on-any-get
+// GET /v2/logout (docs/reference/wire/logout.md).
+// docs/understand/decisions/sessions-logout.md#v2logout-logs-out-on-any-get
 import type { Config } from '../../tenant/config.ts';
 import type { ValidLogout } from './end-session.ts';
 import { firstUsable, isAllowed, portsOf } from './redirects.ts';

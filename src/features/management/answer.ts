@@ -31,7 +31,7 @@ export interface CallerDependencies {
   wallClock: Clock;
 }
 
-// docs/decisions/management-api.md#a-users-token-for-the-management-api-is-judged-like-one-for-the-my-account-api
+// docs/understand/decisions/management-api.md#a-users-token-for-the-management-api-is-judged-like-one-for-the-my-account-api
 /**
  * Reads the access token of a request (RFC 6750 §2.1; RFC 9449 §7.1).
  * @throws AuthError 401 if there is no token, the token is invalid or has ended, or the proof of possession fails; 401
@@ -205,7 +205,7 @@ export function recordFailure<D>(
 
 // Detects calls that change nothing, because the records have the requested values already. Such a call writes no
 // record, not even a new `updated_at`, and is not logged. Deploy tools send their whole configuration at each run.
-// docs/decisions/management-api.md#a-call-that-changes-nothing-leaves-no-trace
+// docs/understand/decisions/management-api.md#a-call-that-changes-nothing-leaves-no-trace
 
 /** The store that a call is given, and whether the call changed anything. */
 interface WatchedStore {

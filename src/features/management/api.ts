@@ -20,7 +20,7 @@ function scopesOf(calls: readonly CallRules[]): string[] {
   return [...new Set(all)].sort();
 }
 
-// docs/decisions/management-api.md#the-management-api-is-one-api-of-the-tenant-with-the-identifier-issuerapiv2
+// docs/understand/decisions/management-api.md#the-management-api-is-one-api-of-the-tenant-with-the-identifier-issuerapiv2
 /**
  * Unless the tenant sets it otherwise, its tokens live 24 hours, and users are asked for consent, as at the hosted
  *   service.

@@ -49,7 +49,7 @@ export interface Answer {
    * Whether the call changed nothing, so that nothing is logged. If unset, the call's writes to the store decide.
    */
   isUnchanged?: boolean;
-  // docs/decisions/management-api.md#a-call-that-sets-what-has-no-effect-here-is-accepted-with-a-warning
+  // docs/understand/decisions/management-api.md#a-call-that-sets-what-has-no-effect-here-is-accepted-with-a-warning
   /** What has no effect here of what the call set: each names it, and what follows. They are logged. */
   warnings?: readonly string[];
 }
@@ -69,7 +69,7 @@ export interface CallRules {
   currentUserScopes?: readonly string[];
   /** What such a call does, for its user's login to be judged by; required for all but GET. */
   currentUserAct?: UserAct;
-  // docs/decisions/console-account.md#roles-are-judged-at-the-call
+  // docs/understand/decisions/console-account.md#roles-are-judged-at-the-call
   /**
    * Scopes that an administrator's role needs besides, all of them. Roles see some data masked and change nothing by
    * scopes to read; a call that hands the data out or starts something on such a scope says here who may do that.

@@ -23,7 +23,7 @@ export interface ListShape {
   perPage?: number;
   /** Whether the list can be read by cursor. Default: true. */
   isByCursor?: boolean;
-  // docs/decisions/management-api.md#a-list-that-the-newest-clients-know-only-as-an-object-is-always-one
+  // docs/understand/decisions/management-api.md#a-list-that-the-newest-clients-know-only-as-an-object-is-always-one
   /** Whether the list is read by cursor alone: its answer is then always wrapped. */
   isCursorOnly?: boolean;
   /** Whether a wrapped page has `total`. Default: true. */

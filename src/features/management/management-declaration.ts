@@ -7,7 +7,7 @@ export const managementLimits = limitsOf({
 });
 
 export const managementEvents = eventTypesOf({
-  // docs/decisions/management-api.md#log-events-of-successful-changes-are-not-rate-limited
+  // docs/understand/decisions/management-api.md#log-events-of-successful-changes-are-not-rate-limited
   sapi: {
     meaning:
       'A call of the Management API made a change; the details are who made it, what it was, and the values before and after.',

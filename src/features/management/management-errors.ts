@@ -1,5 +1,5 @@
 // The errors of the Management API: {statusCode, error, message, errorCode}.
-// docs/decisions/management-api.md#ids-of-connections-may-have-any-form-and-an-unknown-path-is-a-plain-404
+// docs/understand/decisions/management-api.md#ids-of-connections-may-have-any-form-and-an-unknown-path-is-a-plain-404
 import { STATUS_CODES } from 'node:http';
 import type { Context } from 'koa';
 import type { z } from 'zod';

@@ -208,7 +208,7 @@ async function viewOf<N extends ConfigurationName, D extends ResourceDependencie
   return { ...shown(deps, resource, record, caller), ...(await resource.related?.(deps, record)) };
 }
 
-// docs/decisions/management-api.md#unknown-members-of-a-tenant-file-are-kept-for-its-export-not-for-answers
+// docs/understand/decisions/management-api.md#unknown-members-of-a-tenant-file-are-kept-for-its-export-not-for-answers
 /**
  * Returns the members of a record that are shown. A tenant file may have brought members that nothing here knows. They are
  * kept for its export, but the calls refuse them, so a tool that sends back what it reads must not get them.

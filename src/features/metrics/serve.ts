@@ -40,7 +40,7 @@ export const metricsFeature = feature<MetricsNeeds, unknown, MetricsDependencies
   },
 });
 
-// docs/decisions/operating.md#metrics-are-never-public-by-default
+// docs/understand/decisions/operating.md#metrics-are-never-public-by-default
 /** Reports whether metrics are served by the public server: with a token, and no port of their own. */
 export function isPublic({ port, token }: Partial<MetricsSettings>): boolean {
   return token !== undefined && port === undefined;

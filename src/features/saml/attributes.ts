@@ -20,7 +20,7 @@ export interface Attribute {
 
 type User = Frozen<UserRecord>;
 
-// docs/decisions/saml.md#an-assertion-contains-no-unverified-address
+// docs/understand/decisions/saml.md#an-assertion-contains-no-unverified-address
 /** Returns the profile members that assertions may contain. Metadata is only included by a mapping. */
 function profileOf(user: User, identity: Identity | undefined, sp: ServiceProvider): Record<string, unknown> {
   // name, nickname and upn may be derived from the address, so an unverified one is removed first.
@@ -90,7 +90,7 @@ export function attributesOf(
   const unmapped = Object.entries(profile)
     .filter(([field]) => sp.passthroughClaimsWithNoMapping && !Object.hasOwn(sp.mappings, field))
     .map(([field, value]) =>
-      // docs/decisions/saml.md#fields-without-a-mapping-are-named-httpschemasvendor_host
+      // docs/understand/decisions/saml.md#fields-without-a-mapping-are-named-httpschemasvendor_host
       attribute(sp.mapUnknownClaimsAsIs ? field : `http://schemas.${vendorHost}/${field}`, field, value),
     )
     .filter(({ name }) => !mappedNames.has(name));
@@ -141,7 +141,7 @@ function valuesOf(value: unknown): AttributeValue[] {
 /** The limit for persistent identifiers (Core §8.3.7). */
 const MAX_NAME_ID_LENGTH = 256;
 
-// docs/decisions/saml.md#nameidpolicy-takes-precedence-over-nameidentifierformat
+// docs/understand/decisions/saml.md#nameidpolicy-takes-precedence-over-nameidentifierformat
 /**
  * Returns the NameID of a user for a service provider. It is made from verified values only, so that nobody can log
  * in under a self-chosen name.

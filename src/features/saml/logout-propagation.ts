@@ -96,7 +96,7 @@ async function saveProgress(
   return `${idp.addresses(next.client_id).logout}/next?state=${ticket}`;
 }
 
-// docs/decisions/saml.md#a-logout-that-passes-through-several-service-providers-is-bound-to-its-browser
+// docs/understand/decisions/saml.md#a-logout-that-passes-through-several-service-providers-is-bound-to-its-browser
 /**
  * Binds a propagation to the user's browser: a service provider that knows the ID of its own request must not be
  * able to fetch the message for the next one. `None`, because service providers post from their own sites.

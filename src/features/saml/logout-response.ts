@@ -31,7 +31,7 @@ export function statusOf(partial: boolean): Status {
   return partial ? { code: STATUS.responder, detail: STATUS.partialLogout } : { code: STATUS.success };
 }
 
-// docs/decisions/saml.md#a-service-provider-without-logoutcallback-gets-no-logoutrequest
+// docs/understand/decisions/saml.md#a-service-provider-without-logoutcallback-gets-no-logoutrequest
 /**
  * Returns the answer to a LogoutRequest that was carried out. An application without a logout callback gets none:
  * the browser goes to RelayState if that is one of the application's allowed logout URLs, otherwise to the

@@ -1,6 +1,6 @@
 // The audience of an assertion (SAML Core §2.5.1.4). A service provider accepts every assertion that names it, and an
 // AuthnRequest does not prove its Issuer: without these checks one application could obtain assertions for another.
-// docs/decisions/saml.md#an-audience-is-not-taken-from-a-request-that-could-name-another-application
+// docs/understand/decisions/saml.md#an-audience-is-not-taken-from-a-request-that-could-name-another-application
 
 import type { Client } from '../../records/collections.ts';
 import { withoutEnd } from '../../runtime/without-end.ts';

@@ -1,4 +1,4 @@
-// The redirect URIs of logins that service providers request (docs/wire/saml.md).
+// The redirect URIs of logins that service providers request (docs/reference/wire/saml.md).
 import { addressesBelow, type ServerLoginCallback } from '../../engine/client/server-login-callbacks.ts';
 
 /** Returns the callbacks of the tenant's service providers. @param baseUrl our public origin. */

@@ -341,7 +341,7 @@ async function requestOf(
   );
   await checkAudience(deps, sp, request);
   // An unsigned request can be repeated by anybody, so storing its ID would only fill the store.
-  // docs/decisions/saml.md#signed-authnrequests-are-accepted-once
+  // docs/understand/decisions/saml.md#signed-authnrequests-are-accepted-once
   if (sp.verifier !== undefined) {
     await refuseReplay(deps.store, deps.clock, sp.clientId, request.id);
   }

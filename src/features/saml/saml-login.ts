@@ -1,5 +1,5 @@
 // Login at a service provider: the hosted login runs as a delegated login, and its outcome becomes a Response.
-// docs/decisions/saml.md#a-saml-login-is-an-authorization-request-of-our-own
+// docs/understand/decisions/saml.md#a-saml-login-is-an-authorization-request-of-our-own
 
 import { createPublicKey } from 'node:crypto';
 import type { Context } from 'koa';
@@ -119,7 +119,7 @@ export function acrValues({ classRefs: requested = [] }: LoginRequest): string |
   return requested.length > 0 && requested.every(needsFactor) ? MFA_POLICY : undefined;
 }
 
-// docs/decisions/saml.md#requestedauthncontext-is-honoured
+// docs/understand/decisions/saml.md#requestedauthncontext-is-honoured
 /**
  * Returns the context to state for a login.
  * @param requested acceptable contexts; undefined for any.
@@ -221,7 +221,7 @@ function responseOf(
   return stale === undefined ? success(deps, sp, frame, request, login) : failure(deps, sp, frame, stale);
 }
 
-// docs/decisions/saml.md#forceauthn-is-checked-at-the-end-of-the-login
+// docs/understand/decisions/saml.md#forceauthn-is-checked-at-the-end-of-the-login
 /**
  * Enforces ForceAuthn (Core §3.4.1). The parameters that request a new login pass through the browser, where the
  * user can remove them.
@@ -292,7 +292,7 @@ async function success(
   const transient = existing?.name_id.transient ?? newId(deps.random);
   const content = await assertionContent(deps, sp, frame, { request, login, transient });
   if ('failure' in content) return failure(deps, sp, frame, content.failure);
-  // docs/decisions/saml.md#a-sessionindex-is-random-and-differs-for-each-application
+  // docs/understand/decisions/saml.md#a-sessionindex-is-random-and-differs-for-each-application
   const sessionIndex = existing?.id ?? newId(deps.random);
   const issuer = request.issuer ?? existing?.issuer;
   const isSaved = await saveSession(deps, sp, login, {

@@ -76,7 +76,7 @@ function refuseSession(
   sp: ServiceProvider,
   answer: (status: Status) => Promise<LogoutStep>,
 ): Promise<LogoutStep> {
-  // docs/decisions/saml.md#a-logoutrequest-for-a-session-that-has-ended-is-answered-with-success
+  // docs/understand/decisions/saml.md#a-logoutrequest-for-a-session-that-has-ended-is-answered-with-success
   const message = 'Invalid Session Participant';
   // Nothing has ended, so the signed-out page would be wrong.
   if (sp.logoutUrl === undefined) throw badMessage(message);

@@ -16,7 +16,7 @@ import type { Config } from '../../tenant/config.ts';
 export interface ServiceProvider {
   clientId: string;
   name: string;
-  // docs/decisions/saml.md#the-response-is-sent-to-one-of-the-applications-callbacks
+  // docs/understand/decisions/saml.md#the-response-is-sent-to-one-of-the-applications-callbacks
   /** Assertion consumer URLs: the callbacks, and the addon's own URLs. */
   acsUrls: readonly string[];
   /** The audience of its assertions; undefined: see audience.ts. */

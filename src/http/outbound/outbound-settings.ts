@@ -29,7 +29,7 @@ export const outboundSettings = settingsGroup({
   variables: {
     OUTBOUND_ALLOW: list(isOutboundEntry, 'host name, IP address or CIDR range').optional().meta({
       description:
-        'comma-separated hosts, addresses and CIDR ranges that the server may call in addition to the public Internet, by http too (see below)',
+        'comma-separated hosts, addresses and CIDR ranges that the server may call in addition to the public Internet, by http too; see [outgoing-requests.md](../do/outgoing-requests.md)',
       fallback: 'loopback in development, none in production',
     }),
     DNS_SERVERS: list(isServerAddress, 'IP address, with or without a port').optional().meta({

@@ -37,7 +37,7 @@ interface OutboundConnection {
 }
 
 export interface Outbound {
-  // docs/decisions/requests.md#requests-to-addresses-that-others-name-use-nodes-own-http-and-https
+  // docs/understand/decisions/requests.md#requests-to-addresses-that-others-name-use-nodes-own-http-and-https
   /**
    * Sends a request as `fetch` does, to https addresses, and to http addresses that the operator opened. Up to five
    * redirects are followed, unless `redirect` says otherwise; credentials are not sent to another origin.
@@ -241,7 +241,7 @@ export function tracedOutbound(outbound: Outbound, tracing: Tracing | undefined)
 // Decides which addresses the server may send requests to when someone else names them: the public Internet, and what
 // the operator opens with OUTBOUND_ALLOW. All others may belong to the operator's own network, which others must not
 // reach through this server (SSRF).
-// docs/decisions/requests.md#addresses-that-the-operator-has-opened-can-also-be-called-over-plain-http
+// docs/understand/decisions/requests.md#addresses-that-the-operator-has-opened-can-also-be-called-over-plain-http
 
 /** The addresses that may be called. */
 interface OutboundRules {

@@ -146,7 +146,7 @@ export function isCredentialName(name: string): boolean {
 
 // Handles the requests of a connection one after the other. Node.js starts all pipelined requests (RFC 9112 §9.3.2) at
 // once, so a few connections could stop the server for everybody.
-// docs/decisions/requests.md#requests-on-one-connection-are-handled-one-after-another
+// docs/understand/decisions/requests.md#requests-on-one-connection-are-handled-one-after-another
 
 /** The maximum number of requests waiting behind the current one; browsers, proxies and SDKs do not pipeline. */
 const MAX_WAITING = 8;
@@ -380,7 +380,7 @@ const DENY_ALL = "default-src 'none'; base-uri 'none'; form-action 'none'; frame
 
 const PERMISSIONS = 'camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()';
 
-// docs/decisions/requests.md#hsts-is-not-sent-on-localhost
+// docs/understand/decisions/requests.md#hsts-is-not-sent-on-localhost
 /**
  * Sets security headers on every response; a handler may override them.
  * Cross-Origin-Opener-Policy is left out: it applies to redirects, too, and an application's login popup must keep
@@ -408,7 +408,7 @@ export function securityHeaders({ hsts }: { hsts: boolean }): Middleware {
 interface PagePolicy {
   /** Base64, new for each response. */
   nonce: string;
-  // docs/decisions/login-pages.md#pages-whose-form-can-end-at-an-application-or-a-provider-have-no-form-action
+  // docs/understand/decisions/login-pages.md#pages-whose-form-can-end-at-an-application-or-a-provider-have-no-form-action
   /**
    * Whether a form of the page may lead to an application or a provider. Chromium applies form-action to all redirects after a
    * post, also to those of the application, whose callback may send the browser on to any host or to a desktop application
@@ -442,7 +442,7 @@ export function pagePolicy({ nonce, formsLeave, frames = [], images, font, conne
   ].join('; ');
 }
 
-// docs/decisions/console-account.md#a-preview-of-a-hosted-page-is-the-page-itself-in-a-sandboxed-frame
+// docs/understand/decisions/console-account.md#a-preview-of-a-hosted-page-is-the-page-itself-in-a-sandboxed-frame
 /**
  * Returns the policy of a preview, a page shown in a frame of its own origin: it cannot run scripts, send forms or
  * open windows. The sandbox keeps its origin, without which browsers would not load this server's images.
@@ -471,7 +471,7 @@ function imageSources(images: PagePolicy['images']): string[] {
   return [...new Set(secure.map(cspSource))];
 }
 
-// docs/decisions/login-pages.md#a-customized-login-page-runs-in-gatehouses-origin
+// docs/understand/decisions/login-pages.md#a-customized-login-page-runs-in-gatehouses-origin
 /**
  * Returns the policy of a customized login page, whose form leads to the application. It allows scripts with the nonce, and loading from and calling this server
  * and the origins that the page names. Inline handlers and eval are forbidden, so that injected request values cannot

@@ -268,7 +268,7 @@ export function requiredField(fields: Fields, name: string, errors = PARAMETER_E
 
 // Adds parameters to addresses of applications.
 
-// docs/decisions/requests.md#the-query-of-a-callback-is-kept-to-the-letter
+// docs/understand/decisions/requests.md#the-query-of-a-callback-is-kept-to-the-letter
 /**
  * Returns an address with parameters in its query, in place of those with the same names. The rest of the query keeps its
  * spelling (`%7E`, `flag` without a value), because an application may have signed it.

@@ -43,7 +43,7 @@ export function behindProxy(ranges: readonly string[], except: readonly string[]
   };
 }
 
-// docs/decisions/requests.md#the-value-of-x-forwarded-proto-is-found-as-the-clients-address-is
+// docs/understand/decisions/requests.md#the-value-of-x-forwarded-proto-is-found-as-the-clients-address-is
 /**
  * Returns how the outermost trusted proxy was reached. Each proxy that writes a list adds what it saw at the end, as in
  * `X-Forwarded-For`, so the value is as far from the end as that proxy is: what is before it, a client may have written. A
@@ -69,7 +69,7 @@ function clientAddress(ctx: Context, peer: string, isTrusted: (address: string) 
 function hopsOf(ctx: Context, isTrusted: (address: string) => boolean): string[] {
   // A hop that is no address becomes a name that no list trusts. proxy-addr would skip an empty one, and the hops before
   // it may be the client's invention.
-  // docs/decisions/requests.md#proxy-addr-finds-the-client-nodes-blocklist-trusted-proxies-ipaddrjs-addresses
+  // docs/understand/decisions/requests.md#proxy-addr-finds-the-client-nodes-blocklist-trusted-proxies-ipaddrjs-addresses
   const hops = ctx
     .get('X-Forwarded-For')
     .split(',')

@@ -124,7 +124,7 @@ function normalHost(value: string): string | undefined {
 
 const judgedHost = requestValue<TenantHost>('host of the tenant');
 
-// docs/decisions/requests.md#the-host-of-a-request-is-one-of-the-tenants-own
+// docs/understand/decisions/requests.md#the-host-of-a-request-is-one-of-the-tenants-own
 /**
  * Finds the tenant's host of each request and leaves it for {@link tenantHostOf} and in the header. Requests for other
  * names count as for the tenant's own: an edge or a health check may request another one.

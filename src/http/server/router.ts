@@ -50,7 +50,7 @@ interface BoundRoute extends Route {
 
 const noop = async () => undefined;
 
-// docs/decisions/requests.md#a-path-is-compared-as-it-was-sent
+// docs/understand/decisions/requests.md#a-path-is-compared-as-it-was-sent
 /**
  * Answers the declared requests and no others. A path is compared as it was sent (RFC 3986 §6.2.1): one that differs
  * in case, in a slash or in percent-encoding is unknown. An unknown path is answered with 404, another method with
@@ -156,7 +156,7 @@ function overloadWarning(log: Logger): () => void {
   };
 }
 
-// docs/decisions/requests.md#endpoints-that-applications-call-from-their-pages-refuse-other-pages
+// docs/understand/decisions/requests.md#endpoints-that-applications-call-from-their-pages-refuse-other-pages
 /**
  * Refuses requests that pages of unknown origins send to endpoints meant for applications.
  * @throws AuthError 403 `access_denied`.
@@ -176,7 +176,7 @@ function isPrefetch(ctx: Context): boolean {
   return /^prefetch\b/i.test(purpose.trim());
 }
 
-// docs/decisions/requests.md#what-takes-effect-by-get-is-not-prefetched
+// docs/understand/decisions/requests.md#what-takes-effect-by-get-is-not-prefetched
 /**
  * Answers a prefetch of what takes effect by GET, such as a logout: those are the routes without HEAD. The browser drops an
  * answer that is no success, and asks again when the user follows the link.
@@ -270,7 +270,7 @@ function parameterFault([fault]: readonly BodyFault[]): AuthError {
 
 // Cross-origin requests of browser applications (Fetch "CORS protocol").
 
-// docs/decisions/requests.md#pages-of-applications-may-send-the-headers-of-tracing-libraries
+// docs/understand/decisions/requests.md#pages-of-applications-may-send-the-headers-of-tracing-libraries
 /**
  * What tracing libraries add to every request of a page: W3C Trace Context and Baggage, and the headers of vendors that are
  * older. They say nothing here; without them in the list the browser does not send the request at all.
@@ -481,7 +481,7 @@ interface RouteDescription {
   /** Names of the document's security schemes, any one of which is enough. */
   security?: readonly SecurityScheme[];
   query?: z.ZodObject;
-  // docs/decisions/requests.md#a-body-is-checked-in-one-place-if-its-schema-can-say-everything-about-it
+  // docs/understand/decisions/requests.md#a-body-is-checked-in-one-place-if-its-schema-can-say-everything-about-it
   /** The schema of a body that the handler checks itself, because it says in its own words what is wrong. */
   uncheckedBody?: z.ZodType;
   /** The accepted media types of the body; by default both. */

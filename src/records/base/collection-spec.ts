@@ -23,7 +23,7 @@ export interface Bound<T> {
   isBegun?(record: T): boolean;
 }
 
-// docs/decisions/passwords-protection.md#every-collection-declares-who-can-cause-its-records-and-what-bounds-them
+// docs/understand/decisions/passwords-protection.md#every-collection-declares-who-can-cause-its-records-and-what-bounds-them
 /**
  * Who can cause a record to be written, and what bounds the number of records.
  * - `operators`: administrators and their programs, or the server itself a few.
@@ -59,17 +59,17 @@ export interface CollectionSpec<T> {
    * `members` is an object whose members, at any depth and of any type, can be filtered by.
    */
   fields?: Record<string, 'text' | 'number' | 'boolean' | 'members'>;
-  // docs/decisions/store.md#few-fields-have-a-search-index
+  // docs/understand/decisions/store.md#few-fields-have-a-search-index
   /** Those of the fields, all texts, for which a database has an index; each adds about 10 µs to every write. */
   indexed?: readonly string[];
-  // docs/decisions/store.md#the-logs-indexes-are-computed-from-the-text-of-the-events
+  // docs/understand/decisions/store.md#the-logs-indexes-are-computed-from-the-text-of-the-events
   /**
    * Further text fields, for which a database has an index on the JSON itself. Declaring one does not require existing
    * records to be rewritten. Only for records that are written once, because every change of a record writes this
    * index, too.
    */
   indexedText?: readonly string[];
-  // docs/decisions/store.md#secrets-in-the-store-are-sealed
+  // docs/understand/decisions/store.md#secrets-in-the-store-are-sealed
   /**
    * Members that are secrets and are stored sealed (`a.b` is the member b of a, `*` stands for each member or element).
    * No key or field may be computed from one, because keys and fields are stored unsealed.

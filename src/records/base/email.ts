@@ -16,7 +16,7 @@ const ADDRESS = /^[^\s@<>()[\],;:\\"\p{Cc}]+@[^\s@<>()[\],;:\\"\p{Cc}.]+(\.[^\s@
  */
 const NO_DOMAIN = /[^a-z\d._\-\u0080-\u{10ffff}]/u;
 
-// docs/decisions/users-linking.md#new-addresses-have-no-invisible-characters
+// docs/understand/decisions/users-linking.md#new-addresses-have-no-invisible-characters
 /**
  * Characters without width and marks of direction. RFC 8264 §9.13 and §9.8 exclude them from identifiers, or allow them in
  * a few contexts: two addresses that look the same would be two accounts.
@@ -25,7 +25,7 @@ const INVISIBLE = /[\p{Cf}\p{Default_Ignorable_Code_Point}]/u;
 
 const isInternational = (domain: string) => /[^\0-\x7f]|(?:^|\.)xn--/.test(domain);
 
-// docs/decisions/users-linking.md#an-e-mail-address-has-one-spelling
+// docs/understand/decisions/users-linking.md#an-e-mail-address-has-one-spelling
 /**
  * Returns the one spelling in which a domain is stored and compared: lower case, with international labels as A-labels
  * (RFC 5890 §2.3.2.1). Browsers send `bücher.example` so, from a field for an e-mail address; other programs do not.

@@ -1,6 +1,6 @@
 // The signature algorithms of tokens (RFC 7518 §3.1, RFC 8037 §3.1).
 
-// docs/decisions/clients-keys.md#each-algorithm-has-its-own-set-of-keys
+// docs/understand/decisions/clients-keys.md#each-algorithm-has-its-own-set-of-keys
 /** The algorithms of the tenant's keys; each has its own set of keys. In the order in which they are published. */
 export const SIGNING_ALGS = ['RS256', 'RS512', 'PS256', 'ES256', 'EdDSA'] as const;
 

@@ -95,7 +95,7 @@ export const resourceServerSchema = resourceServerFields.superRefine((api, conte
 /** The hosted service's name for the policy that asks for consent at each request. */
 export const TRANSACTIONAL = 'transactional-authorization-with-mfa';
 
-// docs/decisions/authorize.md#an-api-with-consent_policy-needs-consent-at-each-request
+// docs/understand/decisions/authorize.md#an-api-with-consent_policy-needs-consent-at-each-request
 /**
  * Returns whether users are asked for consent at each request for the API, whatever they allowed before. An unknown
  * policy is treated like this, too, as the strictest one.
@@ -104,7 +104,7 @@ export function asksEachTime(api: { consent_policy?: string | null | undefined }
   return (api?.consent_policy ?? undefined) !== undefined;
 }
 
-// docs/decisions/authorize.md#first-party-applications-are-asked-for-consent-where-the-api-says-so
+// docs/understand/decisions/authorize.md#first-party-applications-are-asked-for-consent-where-the-api-says-so
 /** Returns whether first-party applications get tokens for an API without asking the user. */
 export function skipsConsentOf(
   api: { skip_consent_for_verifiable_first_party_clients?: boolean | undefined } | undefined,
@@ -183,7 +183,7 @@ export const clientGrantSchema = clientGrantFields.superRefine((grant, context) 
   context.addIssue({ code: 'custom', path: ['subject_type'], message });
 });
 
-// docs/decisions/clients-keys.md#a-client-grant-for-all-third-party-applications-counts-where-there-is-none-of-its-own
+// docs/understand/decisions/clients-keys.md#a-client-grant-for-all-third-party-applications-counts-where-there-is-none-of-its-own
 /**
  * Returns why the applications of a grant are refused. A grant for all third-party applications, which strangers operate,
  * cannot open the APIs of this server, or let visitors in.

@@ -1,6 +1,6 @@
 // How an application authenticates at the token endpoint, and how long its secret must be.
 
-// docs/decisions/clients-keys.md#secrets-have-a-minimum-length
+// docs/understand/decisions/clients-keys.md#secrets-have-a-minimum-length
 /** The minimum length of a secret in characters, for any use. */
 export const MIN_SECRET_LENGTH = 8;
 

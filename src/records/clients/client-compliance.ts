@@ -5,7 +5,7 @@ import type { Profile, Standard } from './compliance-levels.ts';
 /** One requirement of a standard. @template S what the requirement applies to. */
 export interface Rule<S> {
   name: string;
-  /** The requirement, as worded in errors and in docs/fapi.md. */
+  /** The requirement, as worded in errors and in docs/reference/fapi.md. */
   demand: string;
   /** The clause in each standard that has the requirement. */
   clauses: Partial<Record<Standard, string>>;

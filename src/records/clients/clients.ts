@@ -122,7 +122,7 @@ const clientFields = z.looseObject({
   /** ID tokens and logout tokens are encrypted for `encryption_key` (OpenID Connect Registration 1.0 §2). */
   id_token_encrypted_response_alg: z.enum(ENCRYPTION_ALGS).optional(),
   id_token_encrypted_response_enc: z.enum(CONTENT_ENCRYPTION).optional(),
-  // docs/decisions/authorize.md#jwt-responses-are-configured-by-the-names-of-jarm
+  // docs/understand/decisions/authorize.md#jwt-responses-are-configured-by-the-names-of-jarm
   /** The signature algorithm of `/authorize` responses as JWTs (JARM §3); RS256 by default. */
   authorization_signed_response_alg: z.enum(SIGNING_ALGS).optional(),
   /** Whether these responses are encrypted for `encryption_key`. */

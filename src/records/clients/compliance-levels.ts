@@ -48,7 +48,7 @@ export const STANDARDS: Readonly<Record<Standard, string>> = {
   signing: 'FAPI 2.0 Message Signing',
 };
 
-// docs/decisions/clients-keys.md#a-compliance_level-is-enforced-where-a-record-is-written
+// docs/understand/decisions/clients-keys.md#a-compliance_level-is-enforced-where-a-record-is-written
 /**
  * Returns the profile of an application; undefined if it has none, null if its level is unknown, which nothing can
  * comply with.

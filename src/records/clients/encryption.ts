@@ -1,5 +1,5 @@
 // How tokens are encrypted for their receivers (RFC 7516), with public keys of APIs and applications.
-// docs/decisions/clients-keys.md#token-encryption-uses-rsa-oaep-with-sha-256-or-stronger
+// docs/understand/decisions/clients-keys.md#token-encryption-uses-rsa-oaep-with-sha-256-or-stronger
 import { z } from 'zod';
 import { publicKeyFault } from './client-keys.ts';
 

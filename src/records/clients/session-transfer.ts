@@ -9,7 +9,7 @@ export const sessionTransferSchema = z.looseObject({
   enforce_cascade_revocation: flag,
   /** How the client's requests may carry a session transfer token. Default: not at all. */
   allowed_authentication_methods: z.array(z.enum(['cookie', 'query'])).nullish(),
-  // docs/decisions/sessions-logout.md#a-transferred-session-is-bound-to-the-ip-address-by-default
+  // docs/understand/decisions/sessions-logout.md#a-transferred-session-is-bound-to-the-ip-address-by-default
   /** What must match when the token is used. Default: the address that it was issued to. */
   enforce_device_binding: z.enum(['none', 'ip', 'asn']).nullish(),
   /** Whether the client gets refresh tokens in such a session. */

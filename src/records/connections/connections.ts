@@ -127,7 +127,7 @@ const connectionFields = {
   /** client_ids, or names of applications in the tenant file (resolved when it is applied). */
   enabled_clients: z.array(z.string()).default([]),
   realms: z.array(z.string()).optional(),
-  // docs/decisions/connections.md#is_domain_connection-enables-a-connection-for-all-third-party-applications
+  // docs/understand/decisions/connections.md#is_domain_connection-enables-a-connection-for-all-third-party-applications
   is_domain_connection: z.boolean().default(false),
   /** For connections to an external provider: whether the login page has a button for it. */
   show_as_button: z.boolean().optional(),
@@ -160,7 +160,7 @@ export interface StrategyRecord {
   missingOptions?(options: Readonly<Record<string, unknown>>): string[];
   /**
    * Returns what the users of a connection are identified by, and whether it may be given to another person
-   * (docs/connections.md has a row for each strategy).
+   * (docs/do/connections/README.md has a row for each strategy).
    */
   identifier(options: Readonly<Record<string, unknown>>): UserIdentifier;
   /** Whether addresses count as verified that the administrators of any organization write. Default: no. */

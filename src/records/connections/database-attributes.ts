@@ -162,7 +162,7 @@ const NORMAL: Record<AddressKind, (typed: string) => string | undefined> = {
   username: (typed) => typed.trim().toLowerCase(),
 };
 
-// docs/decisions/users-linking.md#identifiers-are-unique-within-a-connection-whether-or-not-users-log-in-with-them
+// docs/understand/decisions/users-linking.md#identifiers-are-unique-within-a-connection-whether-or-not-users-log-in-with-them
 /**
  * Returns the kinds of identifiers that are unique in a connection: all, unless it says that e-mail addresses are not.
  */

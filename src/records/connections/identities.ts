@@ -18,7 +18,7 @@ export interface UpstreamGrant {
   logout?: Record<string, string>;
 }
 
-// docs/decisions/users-linking.md#each-identity-is-a-record-of-its-own
+// docs/understand/decisions/users-linking.md#each-identity-is-a-record-of-its-own
 /** An identity. Its `id` is {@link identityId}, so it is unique within a connection. */
 export interface IdentityRecord extends Stored {
   user_id: string;

@@ -72,7 +72,7 @@ export function passwordlessOptions({ options }: { options: unknown }): z.output
 
 const common = z.looseObject({ ...members, authParams: parameters.catch({}).default({}) });
 
-// docs/decisions/passwordless-messages.md#the-sms-provider-of-an-sms-connection-is-used-if-the-process-has-none
+// docs/understand/decisions/passwordless-messages.md#the-sms-provider-of-an-sms-connection-is-used-if-the-process-has-none
 /** Returns the provider that the options name; undefined if they name none, or lack what it needs. */
 export function smsProviderOf(options: unknown): ConnectionSms | undefined {
   const parsed = z.preprocess(withoutNull, storedSmsOptions).safeParse(options).data;

@@ -50,7 +50,7 @@ export const samlpOptionsSchema = z.preprocess(
       signingCert: certificates.optional(),
       /** The name of `signingCert` in older exports. */
       cert: certificates.optional(),
-      // docs/decisions/saml.md#the-issuer-of-a-saml-connection-comes-from-metadata-or-is-not-compared
+      // docs/understand/decisions/saml.md#the-issuer-of-a-saml-connection-comes-from-metadata-or-is-not-compared
       /**
        * An extension of the hosted options: the provider's entity ID. Without it, messages are only verified by
        * signature.

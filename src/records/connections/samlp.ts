@@ -1,6 +1,6 @@
 // `addons.samlp` of a client: its options as a SAML service provider, with the hosted service's names. The schema
-// adds no defaults, so that an export returns what was written. src/features/saml applies the defaults; docs/saml.md lists
-// them.
+// adds no defaults, so that an export returns what was written. src/features/saml applies the defaults; docs/do/saml.md
+// lists them.
 
 import type { KeyObject } from 'node:crypto';
 import { z } from 'zod';

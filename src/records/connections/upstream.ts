@@ -54,7 +54,7 @@ export function rootAttributesOf({
   return knownRootAttributes.parse(options.set_user_root_attributes);
 }
 
-// The options of custom social connections, strategy `oauth2` (docs/connections.md).
+// The options of custom social connections, strategy `oauth2` (docs/do/connections/oauth2.md).
 
 const OWN_HEADERS = new Set([
   'host',

@@ -1,5 +1,5 @@
 // Usernames as identifiers, as far as RFC 8265 §3.3 goes beyond the letters that the hosted service allows.
-// docs/decisions/users-linking.md#new-usernames-follow-rfc-8265-as-far-as-it-keeps-names-apart
+// docs/understand/decisions/users-linking.md#new-usernames-follow-rfc-8265-as-far-as-it-keeps-names-apart
 
 const LETTERS = /^[\p{L}\p{Nd}_+\-.!#$^`~@']+$/u;
 

@@ -2,7 +2,7 @@
 import type { Stored } from '../base/record.ts';
 import type { SigningAlg } from '../base/signing-algs.ts';
 
-// docs/decisions/clients-keys.md#signing-keys-are-rsa-2048-the-current-the-next-and-the-previous-are-published
+// docs/understand/decisions/clients-keys.md#signing-keys-are-rsa-2048-the-current-the-next-and-the-previous-are-published
 /**
  * A signing key of the tenant; `id` is its `kid`. Of the keys of an algorithm, the `current` one signs and all are
  * published.

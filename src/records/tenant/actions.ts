@@ -8,7 +8,7 @@ import type { DocumentRecord } from './documents.ts';
 export const TRIGGER_ENTRIES = {
   'post-login': 'onExecutePostLogin',
   'credentials-exchange': 'onExecuteCredentialsExchange',
-  // docs/decisions/actions-scripts.md#pre-user-registration-also-runs-for-addresses-that-are-taken
+  // docs/understand/decisions/actions-scripts.md#pre-user-registration-also-runs-for-addresses-that-are-taken
   'pre-user-registration': 'onExecutePreUserRegistration',
   'post-user-registration': 'onExecutePostUserRegistration',
   'post-change-password': 'onExecutePostChangePassword',

@@ -5,7 +5,7 @@ import { custom } from '../mail-providers/custom.ts';
 import type { MailProvider, TenantMail } from '../mail-providers/mail-provider.ts';
 import { smtp } from '../mail-providers/smtp.ts';
 
-// docs/decisions/passwordless-messages.md#mail-is-sent-by-smtp-only
+// docs/understand/decisions/passwordless-messages.md#mail-is-sent-by-smtp-only
 /** The providers of mail that are built in. */
 export const MAIL_PROVIDERS: readonly MailProvider[] = [smtp, custom];
 

@@ -53,7 +53,7 @@ export const attackProtectionSchema = z.looseObject({
         .prefault({}),
     })
     .prefault({}),
-  /** Gatehouse's own rate limits, by name (docs/operating.md). */
+  /** Gatehouse's own rate limits, by name (docs/reference/limits.md). */
   rateLimits: z.record(z.string(), bucket).prefault({}),
 });
 

@@ -1,6 +1,6 @@
 // The administrators of the tenant, who log in to the console. They are users of a separate directory, which the
 // Management API cannot reach.
-// docs/decisions/console-account.md#administrators-are-no-users-of-the-tenant
+// docs/understand/decisions/console-account.md#administrators-are-no-users-of-the-tenant
 import type { Stored } from '../base/record.ts';
 
 /** The client_id of the console, which is in no store. */

@@ -24,7 +24,7 @@ const PROOFS = {
 
 type Proof = keyof typeof PROOFS;
 
-// docs/decisions/authorize.md#a-class-acr-is-stated-only-if-the-login-proved-it
+// docs/understand/decisions/authorize.md#a-class-acr-is-stated-only-if-the-login-proved-it
 /** The meanings that a tenant can give to a class of its own. */
 export const CLASS_MEANINGS = ['any', 'password', 'mfa', 'phishing_resistant'] as const satisfies Proof[];
 

@@ -61,7 +61,7 @@ function pathFault(text: string): string | undefined {
   return undefined;
 }
 
-// docs/decisions/tokens.md#a-claim-name-is-refused-if-a-client-could-read-it-as-a-reserved-name
+// docs/understand/decisions/tokens.md#a-claim-name-is-refused-if-a-client-could-read-it-as-a-reserved-name
 /**
  * Returns a claim's name as clients may read it: Go's `encoding/json` and .NET's claims ignore case, Java's
  * `equalsIgnoreCase` also ignores the dot of an `i`, and people cannot see spaces, widths or invisible characters

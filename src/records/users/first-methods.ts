@@ -7,7 +7,7 @@ export function firstMethodOf(strategy: string): string {
   return METHOD_OF[strategy] ?? 'federated';
 }
 
-// docs/decisions/tokens.md#each-login-records-how-the-user-authenticated
+// docs/understand/decisions/tokens.md#each-login-records-how-the-user-authenticated
 /** The values that each method adds to `amr` (RFC 8176 §2). */
 const AMR: Readonly<Record<string, readonly string[]>> = {
   pwd: ['pwd'],

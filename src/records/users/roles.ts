@@ -16,7 +16,7 @@ export interface RoleRecord extends Stored {
   permissions: PermissionRecord[];
 }
 
-// docs/decisions/organizations.md#a-role-of-an-organization-can-be-given-to-its-members-only
+// docs/understand/decisions/organizations.md#a-role-of-an-organization-can-be-given-to-its-members-only
 /** Whether somebody can have a role: everywhere, or only as a member of an organization. */
 export function isRoleFor(role: Pick<RoleRecord, 'owner_id'>, organization?: string): boolean {
   return role.owner_id === undefined || role.owner_id === organization;

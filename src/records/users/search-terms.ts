@@ -1,6 +1,6 @@
 // The search index of users. Each searchable value is one text: the field's name, a line feed and the value. The
 // store keeps these sorted, so that values and prefixes are found directly.
-// docs/decisions/management-api.md#user-searches-use-an-index-of-the-users-values
+// docs/understand/decisions/management-api.md#user-searches-use-an-index-of-the-users-values
 import { domainOf } from '../base/email.ts';
 import type { UserRecord } from './users.ts';
 

@@ -21,7 +21,7 @@ async function storeKey({ dataDir, secretsKey }: KeySettings): Promise<KeyObject
   return key;
 }
 
-// docs/decisions/operating.md#a-backup-does-not-contain-the-key
+// docs/understand/decisions/operating.md#a-backup-does-not-contain-the-key
 /** @param signal aborts it. */
 export async function writeBackup(
   store: Store,

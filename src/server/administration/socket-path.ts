@@ -42,7 +42,7 @@ export async function removeSocket(dataDir: string): Promise<void> {
   await rm(directoryOf(dataDir), { recursive: true, force: true });
 }
 
-// docs/decisions/operating.md#commands-reach-a-running-server-through-a-unix-domain-socket
+// docs/understand/decisions/operating.md#commands-reach-a-running-server-through-a-unix-domain-socket
 /**
  * Returns the path of the socket of the server that uses a data directory.
  * @returns undefined if there is none, or none that can be trusted

@@ -98,7 +98,7 @@ async function lockAll(run: Run, planned: readonly PlannedWrite[]): Promise<Lock
   return locked;
 }
 
-// docs/decisions/store.md#a-batch-in-postgresql-locks-its-rows-first-by-collection-and-id
+// docs/understand/decisions/store.md#a-batch-in-postgresql-locks-its-rows-first-by-collection-and-id
 /** A few rows are locked by one statement each, because the database plans a statement with a list anew each time. */
 async function lock(run: Run, { statements }: PostgresTable, ids: readonly string[]): Promise<StoredRow[]> {
   if (ids.length > few) return (await run(statements.getAllLocked, [ids])).rows;

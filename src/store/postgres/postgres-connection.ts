@@ -26,7 +26,7 @@ const answerMilliseconds = 5000;
  */
 const NO_STANDBY = 'SELECT txid_current()';
 
-// docs/decisions/store.md#postgresqls-planner-is-told-that-every-statement-looks-up-few-rows
+// docs/understand/decisions/store.md#postgresqls-planner-is-told-that-every-statement-looks-up-few-rows
 /**
  * Returns the statements that each connection runs first. Statements look up few rows by an index; a plan made while
  * the tables were small must not scan them after they have grown.

@@ -38,7 +38,7 @@ export function createPurge(
   };
 }
 
-// docs/decisions/store.md#expired-records-in-postgresql-are-deleted-in-batches-and-no-table-is-partitioned-by-time
+// docs/understand/decisions/store.md#expired-records-in-postgresql-are-deleted-in-batches-and-no-table-is-partitioned-by-time
 /**
  * Returns the statement that asks, for each table, whether a record has expired by a time; the last two columns are
  * that time and the database's own time. The earlier of the given time and the database's counts, because a process

@@ -1,7 +1,7 @@
 // The statements on a collection's tables in PostgreSQL. The keys of a record are rows of separate tables, as in every
 // engine; the record's row also lists them, so that one statement deletes a record with its keys without reading it
 // first. Each write is one statement and so atomic; it succeeds only if the row still has the version that was read.
-// docs/decisions/store.md#in-postgresql-a-record-is-a-row-with-its-json-as-it-was-written
+// docs/understand/decisions/store.md#in-postgresql-a-record-is-a-row-with-its-json-as-it-was-written
 import type { AnySpec } from '../record.ts';
 import { postgresDialect } from '../sql/dialect.ts';
 import { fieldColumn, readStatements } from '../sql/schema.ts';

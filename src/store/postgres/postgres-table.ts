@@ -131,7 +131,7 @@ export async function put(access: Access, table: PostgresTable, encoded: Encoded
   await write(access, table, encoded.record.id, () => encoded);
 }
 
-// docs/decisions/store.md#a-change-in-postgresql-applies-only-to-the-version-of-the-row-that-was-read
+// docs/understand/decisions/store.md#a-change-in-postgresql-applies-only-to-the-version-of-the-row-that-was-read
 /**
  * Writes a record, as a new row or in place of a row with its version.
  * @returns whether it was written; false if the row has changed meanwhile, or if a unique key was taken by an expired

@@ -60,7 +60,7 @@ export async function makeKey(file: string, random: Random): Promise<KeyObject> 
   return createSecretKey(bytes);
 }
 
-// docs/decisions/operating.md#a-lost-key-prevents-the-start
+// docs/understand/decisions/operating.md#a-lost-key-prevents-the-start
 /** The advice for a key that is missing or wrong. */
 export const RESTORE = 'put it back from the backup; if it is lost for good, see `gatehouse keys reset`';
 

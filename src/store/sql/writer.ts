@@ -4,7 +4,7 @@
 //
 // After a failed sync it is unknown what the disk holds, and repeating the sync may succeed without having written
 // anything. Then the store stays read-only until it is opened again.
-// docs/decisions/store.md#if-the-disk-is-full-only-writes-are-refused
+// docs/understand/decisions/store.md#if-the-disk-is-full-only-writes-are-refused
 import type { Operation } from './schema.ts';
 
 /** Commits operations in one transaction, on another thread. */

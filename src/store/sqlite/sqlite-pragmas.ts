@@ -1,6 +1,6 @@
 // The settings of the connection that writes.
 
-// docs/decisions/store.md#deleted-records-are-overwritten
+// docs/understand/decisions/store.md#deleted-records-are-overwritten
 /**
  * A commit is on disk when it returns (`synchronous=FULL` syncs the write-ahead log at each commit; macOS also needs
  * `fullfsync`). There are no temporary files, so that nothing needs a file descriptor later. Deleted data is

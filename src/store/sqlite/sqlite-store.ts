@@ -311,7 +311,7 @@ async function find(threads: SearchThreads, file: string, table: SqlTable, query
 
 // The threads that run searches. SQLite cannot be interrupted, so a thread whose search exceeds its limit is abandoned
 // and ends when its statement does; other searches need not wait for it.
-// docs/decisions/management-api.md#a-search-takes-at-most-five-seconds
+// docs/understand/decisions/management-api.md#a-search-takes-at-most-five-seconds
 
 type Rows = Record<string, unknown>[];
 

@@ -1,5 +1,5 @@
 // Password hashes of other systems: checked when they are imported, and verified at the first login, which replaces them.
-// docs/decisions/users-linking.md#password-hashes-of-other-systems-are-checked-when-they-are-imported
+// docs/understand/decisions/users-linking.md#password-hashes-of-other-systems-are-checked-when-they-are-imported
 
 import { pbkdf2, type ScryptOptions, scrypt } from 'node:crypto';
 import { promisify } from 'node:util';

@@ -9,7 +9,7 @@ import { type ImportedFactor, importedEmail, importedFactors, importedPhone } fr
 import { checkBcrypt, checkHash } from '../imported-hashes/imported-hashes.ts';
 import { type EntryError, errorOf } from './entry-error.ts';
 
-// docs/decisions/users-linking.md#errors-of-an-import-name-the-users-position-and-the-fault-if-asked-to
+// docs/understand/decisions/users-linking.md#errors-of-an-import-name-the-users-position-and-the-fault-if-asked-to
 /** The position of a user in the file. */
 export interface Place {
   /** The number of the user, from 1. */
@@ -118,7 +118,7 @@ export function readEntry(value: unknown, provider: string): { entry: Entry } | 
   const { data } = parsed;
   const addresses: Entry['addresses'] = addressesOfNew(data);
   if (Object.keys(addresses).length === 0) {
-    // docs/decisions/users-linking.md#a-user-in-an-import-file-needs-an-e-mail-address-a-username-or-a-phone-number
+    // docs/understand/decisions/users-linking.md#a-user-in-an-import-file-needs-an-e-mail-address-a-username-or-a-phone-number
     const message = 'One of email, username, phone_number is required';
     return { errors: [{ code: 'ANY_OF_MISSING', message, fault: { name: 'noAddress' } }] };
   }

@@ -290,7 +290,7 @@ async function replaceUnused(store: Store, userId: string, passwordHash: string)
   }
 }
 
-// docs/decisions/users-linking.md#an-import-verifies-no-account-that-its-owner-may-not-have-created
+// docs/understand/decisions/users-linking.md#an-import-verifies-no-account-that-its-owner-may-not-have-created
 /**
  * Returns whether nobody can log in to a user's account with anything that whoever created it had set: a password, a
  * passkey, a verified phone number, to which codes are sent, or a session. A login that an action refused, or that was

@@ -17,7 +17,7 @@ import {
 import { readModule } from './modules.ts';
 
 // Package names, and the targets of `exports` and `imports` in `package.json` (Node.js documentation, "Packages").
-// docs/decisions/actions-scripts.md#the-exports-of-a-package-are-read-by-our-own-code
+// docs/understand/decisions/actions-scripts.md#the-exports-of-a-package-are-read-by-our-own-code
 
 /** The form of a package's name, with its scope. */
 const NAME = /^(?:@[a-z0-9~_-][a-z0-9~._-]*\/)?[a-z0-9~_-][a-z0-9~._-]*$/i;

@@ -1,5 +1,5 @@
 // A folder of packages. Nothing outside of it is ever read, whatever a link or a path in it says.
-// docs/decisions/actions-scripts.md#packages-of-actions-are-read-never-executed-outside-of-the-sandbox
+// docs/understand/decisions/actions-scripts.md#packages-of-actions-are-read-never-executed-outside-of-the-sandbox
 import { readFile, realpath, stat } from 'node:fs/promises';
 import { dirname, join, relative, sep } from 'node:path';
 

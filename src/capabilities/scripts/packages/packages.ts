@@ -19,7 +19,7 @@ export interface Packages {
    * @throws PackageFault
    */
   filesOf(action: Requiring): Promise<ModuleFiles | undefined>;
-  // docs/decisions/actions-scripts.md#rules-and-database-scripts-have-the-packages-that-they-require-by-name
+  // docs/understand/decisions/actions-scripts.md#rules-and-database-scripts-have-the-packages-that-they-require-by-name
   /**
    * Returns the files for a script that lists no packages: of those that it requires by name and the folder has.
    * @throws PackageFault

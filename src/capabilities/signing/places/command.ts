@@ -1,4 +1,4 @@
-// SIGNING=command: signs with a program of the operator (docs/keys.md "A program").
+// SIGNING=command: signs with a program of the operator (docs/do/keys.md "A program").
 import { spawn } from 'node:child_process';
 import { z } from 'zod';
 import { type KeyPlace, keySetOf, signingPlace } from '../place.ts';

@@ -1,5 +1,5 @@
-// SIGNING=http: signs with a service that holds the keys (docs/keys.md "A service"), through the client with the rules
-// for outbound requests.
+// SIGNING=http: signs with a service that holds the keys (docs/do/keys.md "A service"), through the client with the
+// rules for outbound requests.
 import { z } from 'zod';
 import { isCallable, type Outbound } from '../../../http/outbound/outbound.ts';
 import { withoutEnd } from '../../../runtime/without-end.ts';

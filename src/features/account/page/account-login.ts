@@ -82,7 +82,7 @@ async function startLogin(
   ctx.status = 303;
 }
 
-// docs/decisions/console-account.md#a-login-for-the-account-page-is-a-login-at-authorize
+// docs/understand/decisions/console-account.md#a-login-for-the-account-page-is-a-login-at-authorize
 /**
  * Returns the application by which a user logs in who is not at the page yet: the one in the query, the tenant's,
  * one that this browser is logged in to, or the only one.

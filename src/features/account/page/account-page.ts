@@ -80,7 +80,7 @@ export function refuseScripts(ctx: Context, actor: PageActor | undefined): void 
   throw new AuthError(403, 'access_denied', 'This page is for no script.');
 }
 
-// docs/decisions/console-account.md#the-page-at-account-is-on-for-every-tenant
+// docs/understand/decisions/console-account.md#the-page-at-account-is-on-for-every-tenant
 /** Checks that the tenant has the account page switched on. @throws AuthError 404 */
 export function requirePage({ config }: Pick<AccountPageDependencies, 'config'>): void {
   if (!config.settings().tenant.account_page.enabled) throw new AuthError(404, 'not_found', 'Not Found');

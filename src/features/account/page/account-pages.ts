@@ -133,7 +133,7 @@ async function confirm(deps: Deps, ctx: Context, actor: PageActor): Promise<void
 
 interface PhonePageDependencies extends ProfileDependencies, FactorDependencies {}
 
-// docs/decisions/console-account.md#a-phone-number-on-the-account-page-is-no-second-factor
+// docs/understand/decisions/console-account.md#a-phone-number-on-the-account-page-is-no-second-factor
 /** The routes of a phone number. Both require a fresh login, so that nobody at an open browser can add a number. */
 const phoneRoutes: RouteDeclarations<PhonePageDependencies> = {
   [`POST ${ACCOUNT}/profile/phone`]: formRoute('', { act: 'phone' }, requestPhone),

@@ -1,6 +1,6 @@
 // The session of the account page: a login that was made for it, bound to the browser's session and stored under
 // its own cookie. Each request checks that the login is still valid.
-// docs/decisions/console-account.md#the-account-page-has-a-session-of-its-own-and-checks-the-login-at-each-request
+// docs/understand/decisions/console-account.md#the-account-page-has-a-session-of-its-own-and-checks-the-login-at-each-request
 import { createHmac } from 'node:crypto';
 import type { Context } from 'koa';
 import { admissionOf } from '../../../engine/admission/admission.ts';

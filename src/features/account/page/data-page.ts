@@ -90,7 +90,7 @@ interface CopyDependencies {
   users: Users;
 }
 
-// docs/decisions/console-account.md#the-copy-of-a-users-data-has-no-app_metadata
+// docs/understand/decisions/console-account.md#the-copy-of-a-users-data-has-no-app_metadata
 /** The members of the user's record in the copy. `app_metadata` is the tenant's. */
 const MEMBERS = ['id', ...IDENTITY_MEMBERS, 'user_metadata', ...SERVER_MEMBERS] as const;
 

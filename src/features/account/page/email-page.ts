@@ -26,7 +26,7 @@ import { notifyUser } from './notices.ts';
 
 // A change of the e-mail address: allowed by a link sent to the old address, if that is verified, and proved by a
 // link sent to the new one. Nothing changes before both were used.
-// docs/decisions/console-account.md#a-new-address-needs-a-link-sent-to-the-old-one-and-then-one-sent-to-the-new-one
+// docs/understand/decisions/console-account.md#a-new-address-needs-a-link-sent-to-the-old-one-and-then-one-sent-to-the-new-one
 
 interface EmailChangeDependencies {
   baseUrl: string;
@@ -55,7 +55,7 @@ interface EmailChange {
   /** Whether the old address has allowed the change. */
   isAllowed?: true;
   credentialVersion: number;
-  // docs/decisions/console-account.md#a-user-has-at-most-one-pending-change-of-address-whichever-session-requested-it
+  // docs/understand/decisions/console-account.md#a-user-has-at-most-one-pending-change-of-address-whichever-session-requested-it
   /** The id of the session that began the change, which the links end with. */
   session: string;
 }

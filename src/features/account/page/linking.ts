@@ -1,7 +1,7 @@
 // Links a second account of a user to the first. The user proves both by a recent login: the first by that at the
 // account page, the second by a login that is requested here. Nothing changes before the user has seen and
 // confirmed both.
-// docs/decisions/users-linking.md#on-the-account-page-two-accounts-are-linked-by-two-fresh-logins
+// docs/understand/decisions/users-linking.md#on-the-account-page-two-accounts-are-linked-by-two-fresh-logins
 import type { Context } from 'koa';
 import { admissionOf } from '../../../engine/admission/admission.ts';
 import { isAdministratorId } from '../../../records/users/administrators.ts';

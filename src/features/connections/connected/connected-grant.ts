@@ -1,6 +1,6 @@
 // The grant that gives an application the access token of a user's connected account, in exchange for a token that this server
-// issued for the same user (docs/wire/token.md). Refresh tokens of providers are never given out.
-// docs/decisions/connections.md#a-first-party-application-with-the-grant-can-get-the-token-of-a-connected-account
+// issued for the same user (docs/reference/wire/token.md). Refresh tokens of providers are never given out.
+// docs/understand/decisions/connections.md#a-first-party-application-with-the-grant-can-get-the-token-of-a-connected-account
 
 import type { Logger } from 'pino';
 import { z } from 'zod';

@@ -2,7 +2,7 @@
 // gets an `auth_session`; the browser goes to the provider with a ticket; and what the provider gave is stored, sealed, until
 // the application sends the `connect_code` that the browser brought back. Both the session and the code are needed: an
 // attacker who lures a victim to a provider with the attacker's own ticket never gets the code.
-// docs/decisions/connections.md#connecting-an-account-does-not-require-a-login-within-the-last-ten-minutes
+// docs/understand/decisions/connections.md#connecting-an-account-does-not-require-a-login-within-the-last-ten-minutes
 
 import type { Challenges } from '../../../capabilities/protection/challenges.ts';
 import { AuthError } from '../../../http/errors.ts';

@@ -38,9 +38,9 @@ import { type SignUpBody, signUpAnswer, signUpBody } from './sign-up/signup.ts';
 import { type UnblockDependencies, unblockRoutes } from './unblock.ts';
 import { type UsernamePasswordDependencies, usernamePasswordRoutes } from './username-password.ts';
 
-// The routes of /dbconnections/* (docs/wire/database.md).
+// The routes of /dbconnections/* (docs/reference/wire/database.md).
 
-// The body of POST /dbconnections/change_password (docs/wire/database.md).
+// The body of POST /dbconnections/change_password (docs/reference/wire/database.md).
 
 /** The response body, the same whether the user exists or not. SDKs compare it byte for byte. */
 const CONFIRMATION = "We've just sent you an email to reset your password.";
@@ -189,7 +189,7 @@ function profileOf({ given_name, family_name, name, nickname, picture, user_meta
   );
 }
 
-/** Returns the response to a sign-up (docs/wire/database.md): what was sent, and the id without its strategy prefix. */
+/** Returns the response to a sign-up (docs/reference/wire/database.md): what was sent, and the id without its prefix. */
 function signUpResult(
   { user, identity }: { user: User; identity: Identity },
   body: SignUpBody,

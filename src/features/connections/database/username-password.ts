@@ -1,5 +1,5 @@
-// The two requests of a customized login page (docs/wire/legacy-pages.md): its script posts the password, gets a form with
-// a login ticket, and submits it. The user is logged in only when the form is submitted.
+// The two requests of a customized login page (docs/reference/wire/legacy-pages.md): its script posts the password,
+// gets a form with a login ticket, and submits it. The user is logged in only when the form is submitted.
 import type { Context } from 'koa';
 import type { LimitLogin } from '../../../capabilities/protection/attempts.ts';
 import type { LoginTickets } from '../../../capabilities/protection/login-tickets.ts';
@@ -34,7 +34,7 @@ export const usernamePasswordRoutes: RouteDeclarations<UsernamePasswordDependenc
   'POST /usernamepassword/login': { ...PAGE, errors: loginErrorShape, handle: verify },
 };
 
-// docs/decisions/login-pages.md#usernamepasswordlogin-does-not-log-the-user-in-itself
+// docs/understand/decisions/login-pages.md#usernamepasswordlogin-does-not-log-the-user-in-itself
 /** `POST /usernamepassword/login`: verifies the password and responds with an HTML form to be submitted unchanged. */
 async function verify(deps: UsernamePasswordDependencies, ctx: Context): Promise<void> {
   deps.csrf.verify(ctx);

@@ -180,7 +180,7 @@ function transactionOf(params: GrantRequest['params']): Record<string, unknown> 
   };
 }
 
-// docs/decisions/actions-scripts.md#actor_token_user-may-be-missing
+// docs/understand/decisions/actions-scripts.md#actor_token_user-may-be-missing
 /** Returns `event.transaction.actor_token_user`: the user of the actor token, if that is a valid ID token of this server. */
 async function actorPart(
   { actorOfIdToken, enrolledFactors: factorsOf, users }: CustomExchangeDependencies,

@@ -209,7 +209,7 @@ async function createUser(
     });
   if (created === undefined) return undefined;
   // An existing user with this address is never taken over on the word of a token.
-  // docs/decisions/actions-scripts.md#setuserbyconnection-never-takes-over-an-existing-address
+  // docs/understand/decisions/actions-scripts.md#setuserbyconnection-never-takes-over-an-existing-address
   if (!('user' in created)) throw invalid('The user already exists.');
   const { user, identity } = created;
   const details = { client_id: clientId, connection: connection.name, user_id: user.id, ip };

@@ -32,7 +32,7 @@ import { showIdentifier } from './identifier-page.ts';
 
 // WebFinger (RFC 7033): applications ask whether e-mail addresses of a domain have an enterprise connection here, before they
 // send a user with a `login_hint`.
-// docs/decisions/connections.md#webfinger-answers-for-the-whole-tenant
+// docs/understand/decisions/connections.md#webfinger-answers-for-the-whole-tenant
 
 interface WebFingerDependencies {
   config: Pick<Config, 'connections' | 'organizationOfDomain'>;

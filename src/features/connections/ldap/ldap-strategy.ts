@@ -50,6 +50,6 @@ const directory = (name: 'ad' | 'auth0-adldap') => {
   );
 };
 
-// docs/decisions/connections.md#directories-are-queried-directly
+// docs/understand/decisions/connections.md#directories-are-queried-directly
 /** The two strategy names that the hosted service uses for directories. */
 export const directoryStrategies = [directory('ad'), directory('auth0-adldap')];

@@ -90,11 +90,11 @@ interface CandidateDependencies {
   losesFactor(users: LinkedUsers): Promise<boolean>;
 }
 
-// docs/decisions/users-linking.md#users-are-asked-to-link-at-the-first-login-with-a-new-identity-or-later-if-nothing-is-lost
+// docs/understand/decisions/users-linking.md#users-are-asked-to-link-at-the-first-login-with-a-new-identity-or-later-if-nothing-is-lost
 /** An account that may belong to the same person, and the connection to log in to it with. */
 type Candidate = Pick<PendingLink, 'userId' | 'connection' | 'email'>;
 
-// docs/decisions/users-linking.md#the-same-verified-address-in-another-connection-is-always-another-account
+// docs/understand/decisions/users-linking.md#the-same-verified-address-in-another-connection-is-always-another-account
 /**
  * Returns the account that a user is offered to link the new one to. It has the same e-mail address, verified in both
  * accounts; it is not blocked; the user has not declined it before; and a connection of the application can log in to it.

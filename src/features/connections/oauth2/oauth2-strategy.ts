@@ -1,5 +1,5 @@
 // The strategy `oauth2`: custom social connections. A script of the operator reads the user's profile with the access token
-// (docs/connections.md).
+// (docs/do/connections/oauth2.md).
 
 import type { AuthError } from '../../../http/errors.ts';
 import { OutboundError } from '../../../http/outbound/outbound-error.ts';
@@ -86,7 +86,7 @@ async function logoutUrl(
   return typeof result === 'string' && isHttpsOrLoopback(result) ? result : undefined;
 }
 
-// The user's profile: the connection's script reads it with the access token (docs/connections.md).
+// The user's profile: the connection's script reads it with the access token (docs/do/connections/oauth2.md).
 
 /**
  * Returns the user that the connection's script `fetchUserProfile` names.
@@ -202,7 +202,7 @@ export async function exchangeAnswer(
   return exchangeCode(deps, options, response);
 }
 
-// docs/decisions/connections.md#an-iss-of-an-oauth-20-provider-must-have-the-origin-of-its-authorizationurl
+// docs/understand/decisions/connections.md#an-iss-of-an-oauth-20-provider-must-have-the-origin-of-its-authorizationurl
 /**
  * Rejects a response whose `iss` is another provider (mix-up attack, RFC 9207 §2.4). For a connection without an issuer, the
  * origin of its authorization URL is compared.
@@ -226,7 +226,7 @@ export interface TokenAnswer {
   [member: string]: unknown;
 }
 
-// docs/decisions/connections.md#a-token-response-without-a-known-token_type-is-treated-as-bearer
+// docs/understand/decisions/connections.md#a-token-response-without-a-known-token_type-is-treated-as-bearer
 /**
  * Token types that cannot be used as bearer tokens (RFC 9449; RFC 6749 §7.1). Every other type is taken as `bearer`, because
  * many providers have names of their own for it.

@@ -31,7 +31,7 @@ export function authorizationUrl<Options extends OpenIdOptions>(
   return url.href;
 }
 
-// docs/decisions/connections.md#max_age-is-passed-on-to-the-provider-and-its-auth_time-is-checked-if-it-sends-one
+// docs/understand/decisions/connections.md#max_age-is-passed-on-to-the-provider-and-its-auth_time-is-checked-if-it-sends-one
 /**
  * Returns `max_age`, if the authentication at the provider has to be recent. It is sent in addition to `prompt=login`, because
  * the ID token then has `auth_time` (OpenID Connect Core 1.0 §3.1.2.1), by which the new authentication can be checked.
@@ -59,7 +59,7 @@ export function pkceMethod<Options extends OpenIdOptions>({
   if (isFrontChannel || pkce === 'disabled') return undefined;
   if (pkce !== 'auto') return pkce;
   // A provider without PKCE ignores the parameters (RFC 6749 §3.1), so they are sent to every provider.
-  // docs/decisions/connections.md#pkce-auto-means-s256-even-if-the-discovery-document-does-not-list-it
+  // docs/understand/decisions/connections.md#pkce-auto-means-s256-even-if-the-discovery-document-does-not-list-it
   const supported = metadata.code_challenge_methods_supported;
   return supported?.includes('plain') && !supported.includes('S256') ? 'plain' : 'S256';
 }

@@ -102,7 +102,7 @@ function isComplete({ issuer, authorization_endpoint, token_endpoint, jwks_uri }
   return [issuer, authorization_endpoint, token_endpoint, jwks_uri].every((one) => one !== undefined);
 }
 
-// docs/decisions/connections.md#a-discovery-document-must-belong-to-the-address-that-it-was-read-from
+// docs/understand/decisions/connections.md#a-discovery-document-must-belong-to-the-address-that-it-was-read-from
 /**
  * Rejects a discovery document of another issuer than the one whose address it was read from (OpenID Connect Discovery 1.0
  * §4.3). Otherwise anybody could publish a document that claims another provider's issuer with their own keys.

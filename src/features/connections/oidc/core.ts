@@ -156,7 +156,7 @@ export function identityOf<Options extends OpenIdOptions>(
   };
 }
 
-// docs/decisions/sessions-logout.md#a-providers-limit-on-a-session-applies-to-the-session-only
+// docs/understand/decisions/sessions-logout.md#a-providers-limit-on-a-session-applies-to-the-session-only
 /**
  * Returns when the session at the provider ends, epoch seconds, if the connection uses the claim `session_expiry`. Only a login
  * is checked by it: access tokens are renewed after the session has ended, too.

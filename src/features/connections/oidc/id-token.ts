@@ -1,5 +1,5 @@
 // Verifies ID tokens (OpenID Connect Core 1.0 §3.1.3.7, §3.2.2.11) of the token endpoint, of the browser, and of native apps.
-// docs/decisions/connections.md#one-function-checks-all-id-tokens-of-providers
+// docs/understand/decisions/connections.md#one-function-checks-all-id-tokens-of-providers
 import { createHash } from 'node:crypto';
 import { errors, type JWTPayload, type JWTVerifyGetKey } from 'jose';
 import { verifyJwt } from '../../../capabilities/signing/verify-jwt.ts';

@@ -16,7 +16,7 @@ import type { Preset } from './preset.ts';
 
 // Reads from Microsoft Graph what the ID token of Entra does not have: the attributes and groups that a connection's options
 // ask for (`ext_…`), with the user's own access token.
-// docs/decisions/connections.md#further-attributes-of-entras-users-come-from-microsoft-graph
+// docs/understand/decisions/connections.md#further-attributes-of-entras-users-come-from-microsoft-graph
 
 /** Attribute (the name of the option without `ext_`) to property of Graph's user resource. */
 const PROPERTIES: Readonly<Record<string, string>> = {

@@ -124,7 +124,7 @@ const googleApps = openIdStrategy<GoogleAppsOptions>({
   },
   idOf: (claims, { map_user_id_to_id }) => (map_user_id_to_id ? claims.sub : verifiedEmail(claims)),
   // An address may be given to another account of the domain.
-  // docs/decisions/connections.md#entras-users-are-identified-by-sub-unless-userid_attribute-is-oid
+  // docs/understand/decisions/connections.md#entras-users-are-identified-by-sub-unless-userid_attribute-is-oid
   stableOf: (claims, { map_user_id_to_id }) => {
     const name = map_user_id_to_id ? claims.sub : verifiedEmail(claims);
     return {

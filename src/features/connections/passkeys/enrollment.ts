@@ -44,7 +44,7 @@ export function offerAfterLogin(deps: EnrollmentDependencies, inner: AfterLogin)
   };
 }
 
-// docs/decisions/second-factors.md#a-passkey-is-offered-only-after-a-login-with-a-password
+// docs/understand/decisions/second-factors.md#a-passkey-is-offered-only-after-a-login-with-a-password
 /**
  * Returns whether the user of a login may create a passkey. After a password, a user who has a second factor must have given
  * it, because the passkey will replace both. A passkey counts as both factors.

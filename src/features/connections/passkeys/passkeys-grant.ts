@@ -1,4 +1,4 @@
-// The passkey grant (docs/wire/passkeys.md): completes a login or a sign-up that an application began.
+// The passkey grant (docs/reference/wire/passkeys.md): completes a login or a sign-up that an application began.
 import { z } from 'zod';
 import {
   readAssertion,

@@ -1,5 +1,5 @@
 // POST /passkey/register and /passkey/challenge: SDKs of applications request the WebAuthn options there, and then call the
-// authenticator (docs/wire/passkeys.md).
+// authenticator (docs/reference/wire/passkeys.md).
 import type { Context } from 'koa';
 import { z } from 'zod';
 import { creationOptions, requestOptions } from '../../../capabilities/webauthn/ceremonies.ts';

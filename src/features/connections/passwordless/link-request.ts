@@ -15,7 +15,7 @@ export const linkQuery = z.looseObject({
   verification_code: required('The code.'),
 });
 
-// docs/decisions/passwordless-messages.md#authparams-may-contain-any-parameters
+// docs/understand/decisions/passwordless-messages.md#authparams-may-contain-any-parameters
 /**
  * Parameters that `authParams` cannot set: the link's own, credentials, and `prompt`, because the link itself logs the user
  * in.

@@ -1,4 +1,4 @@
-// Passwordless links: their URLs, and which browsers need not confirm them (docs/wire/passwordless.md).
+// Passwordless links: their URLs, and which browsers need not confirm them (docs/reference/wire/passwordless.md).
 import type { Context } from 'koa';
 import { type Challenges, isTicket } from '../../../capabilities/protection/challenges.ts';
 import { callerKeys } from '../../../capabilities/protection/rate-limit.ts';
@@ -35,7 +35,7 @@ export function linkTo(
   };
 }
 
-// docs/decisions/passwordless-messages.md#a-link-without-parameters-leads-to-the-applications-first-callback
+// docs/understand/decisions/passwordless-messages.md#a-link-without-parameters-leads-to-the-applications-first-callback
 /**
  * Adds defaults to a link's parameters: the application's first callback, and a response type. That is `code` if the
  * application can redeem one (by its secret, or because the link has a `code_challenge`), else `token`.
@@ -51,7 +51,7 @@ export function withDefaults(client: Client, params: LinkParameters): LinkParame
   };
 }
 
-// docs/decisions/passwordless-messages.md#the-requesting-browser-is-recorded-only-for-json-posts-from-the-applications-own-origins
+// docs/understand/decisions/passwordless-messages.md#the-requesting-browser-is-recorded-only-for-json-posts-from-the-applications-own-origins
 /**
  * Returns the browser that starts a login from a page of ours or of the application; it may use the link without confirming.
  * A page of an attacker could post a form and later plant a link to the attacker's account. It cannot post JSON, which only
@@ -74,7 +74,7 @@ interface FollowedLink {
   secret: string;
 }
 
-// docs/decisions/passwordless-messages.md#a-link-logs-in-without-confirmation-only-in-the-browser-that-requested-it
+// docs/understand/decisions/passwordless-messages.md#a-link-logs-in-without-confirmation-only-in-the-browser-that-requested-it
 /**
  * Returns whether a link may be used without confirmation: as a top-level page in the browser that requested it. This excludes
  * mail scanners, and links that others planted. A `Referer` of the application alone proves nothing, because the application

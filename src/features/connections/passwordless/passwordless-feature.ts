@@ -49,9 +49,9 @@ import {
 import { handleSession, sessionAnswer, sessionBody } from './session-routes.ts';
 import { check, redeem } from './verify.ts';
 
-// The routes of the passwordless endpoints (docs/wire/passwordless.md).
+// The routes of the passwordless endpoints (docs/reference/wire/passwordless.md).
 
-// The routes of the link in a passwordless mail (docs/wire/passwordless.md).
+// The routes of the link in a passwordless mail (docs/reference/wire/passwordless.md).
 
 interface LinkDependencies extends ProofDependencies {
   config: Config;
@@ -161,7 +161,7 @@ async function follow(
 interface PasswordlessDependencies extends StartDependencies, LinkDependencies, CodePageDependencies {
   baseUrl: string;
   store: Pick<Store, 'collection'>;
-  // docs/decisions/clients-keys.md#passwordlessverify-authenticates-confidential-applications
+  // docs/understand/decisions/clients-keys.md#passwordlessverify-authenticates-confidential-applications
   /** @returns its client_id. */
   authenticateClient(ctx: Context): Promise<string>;
   tokenEndpoint(ctx: Context, fields: Record<string, string>): Promise<void>;
@@ -241,7 +241,7 @@ async function handleStart(deps: PasswordlessDependencies, ctx: Context): Promis
     ...(link && { link: linkTo(deps.baseUrl, { client, connection, address, params }) }),
   });
   // The `_id` must not reveal whether there is a user, and must be the same from every process.
-  // docs/decisions/passwordless-messages.md#_id-in-the-response-of-passwordlessstart-is-a-pseudonym
+  // docs/understand/decisions/passwordless-messages.md#_id-in-the-response-of-passwordlessstart-is-a-pseudonym
   const pseudonym = createHmac('sha256', await sharedSecret(deps, 'passwordless-pseudonyms'))
     .update(`${connection.record.name}\n${address}`)
     .digest('hex');
@@ -270,7 +270,7 @@ function addressOf({ strategy }: PasswordlessConnection, request: StartRequest):
   return address;
 }
 
-// docs/decisions/passwordless-messages.md#the-older-form-of-passwordlessverify-does-not-use-a-code-up
+// docs/understand/decisions/passwordless-messages.md#the-older-form-of-passwordlessverify-does-not-use-a-code-up
 /** `POST /passwordless/verify`: the contract's body logs in; the browser SDK's body only checks a code. */
 async function handleVerify(deps: PasswordlessDependencies, ctx: Context): Promise<void> {
   await deps.rateLimits.takeFrom(ctx, passwordlessLimits.passwordlessVerify);
@@ -313,7 +313,7 @@ async function handleVerify(deps: PasswordlessDependencies, ctx: Context): Promi
 
 // Customized login pages request codes with the browser SDK, which has no client secret. The request that waits in this
 // browser and its CSRF token authenticate the page instead.
-// docs/decisions/login-pages.md#a-customized-login-page-requests-codes-without-its-applications-secret
+// docs/understand/decisions/login-pages.md#a-customized-login-page-requests-codes-without-its-applications-secret
 
 interface CodePageDependencies {
   config: Config;

@@ -1,4 +1,4 @@
-// The passwordless grant (docs/wire/passwordless.md): a code exchanged at the token endpoint.
+// The passwordless grant (docs/reference/wire/passwordless.md): a code exchanged at the token endpoint.
 import { z } from 'zod';
 import { requestContextOf } from '../../../engine/login/login-event.ts';
 import type { GrantDeclaration, GrantRequest } from '../../../engine/token/tokens.ts';
@@ -51,8 +51,8 @@ export const passwordlessGrant: GrantDeclaration<PasswordlessGrantDependencies> 
   },
 };
 
-// docs/decisions/passwordless-messages.md#redirect_uri-in-the-passwordless-grant-is-checked-if-it-is-present
-/** Checks the redirect URI if there is one. The contract requires it, but no SDK sends it (docs/wire/token.md). */
+// docs/understand/decisions/passwordless-messages.md#redirect_uri-in-the-passwordless-grant-is-checked-if-it-is-present
+/** Checks the redirect URI if there is one. The contract requires it; no SDK sends it (docs/reference/wire/token.md). */
 async function checkRedirectUri(config: Config, { clientId, params }: GrantRequest): Promise<void> {
   const { redirect_uri: redirectUri } = params;
   if (redirectUri === undefined) return;

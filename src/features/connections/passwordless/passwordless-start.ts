@@ -108,7 +108,7 @@ export async function start(
   return prepared.ticket;
 }
 
-// docs/decisions/passwordless-messages.md#a-link-carries-a-secret-of-256-bits-instead-of-a-six-digit-code
+// docs/understand/decisions/passwordless-messages.md#a-link-carries-a-secret-of-256-bits-instead-of-a-six-digit-code
 /** Prepares the code or the link's secret (`secretToSend`), and the ticket of a {@link StartOptions.session}. */
 function prepareSecret(
   { challenges }: StartDependencies,
@@ -133,7 +133,7 @@ async function sendNow(outgoing: PreparedMessage): Promise<void> {
   }
 }
 
-// docs/decisions/passwordless-messages.md#on-a-connection-with-disable_signup-no-response-says-who-has-an-account
+// docs/understand/decisions/passwordless-messages.md#on-a-connection-with-disable_signup-no-response-says-who-has-an-account
 /** Sends nothing, but writes as much as if something were sent, so that neither time nor response reveals it. */
 async function sendNothing(
   { challenges, messages }: StartDependencies,

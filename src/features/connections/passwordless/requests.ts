@@ -1,4 +1,5 @@
-// The bodies of the passwordless endpoints, with the hosted service's error codes (docs/wire/passwordless.md).
+// The bodies of the passwordless endpoints, with the hosted service's error codes
+// (docs/reference/wire/passwordless.md).
 import { z } from 'zod';
 import { AuthError } from '../../../http/errors.ts';
 import { CLIENT_FIELDS, optional, required, unchecked } from '../../../http/parameter-schemas.ts';

@@ -47,7 +47,7 @@ export const verifiedMemberOf = (kind: CodeKind) => BY_KIND[kind].verifiedMember
 
 export const strategyFor = (kind: CodeKind): PasswordlessStrategy => BY_KIND[kind].strategy;
 
-// docs/decisions/passwordless-messages.md#codes-for-a-database-connection-are-sent-only-to-verified-addresses-of-its-users
+// docs/understand/decisions/passwordless-messages.md#codes-for-a-database-connection-are-sent-only-to-verified-addresses-of-its-users
 /**
  * Returns whether a user has proved that an address is theirs. A stranger may have created an account with an unverified
  * address; if its owner could log in there by a code, the stranger could still log in by the password.

@@ -1,4 +1,4 @@
-// POST /otp/challenge: a code by e-mail or SMS for a database connection (docs/wire/passwordless.md).
+// POST /otp/challenge: a code by e-mail or SMS for a database connection (docs/reference/wire/passwordless.md).
 import type { Context } from 'koa';
 import { z } from 'zod';
 import { grantTypeOf } from '../../../engine/token/tokens.ts';
@@ -32,7 +32,7 @@ export const sessionBody = z.object({
   delivery_method: z.enum(['text', 'voice']).optional().describe('For a phone number: `text`.'),
 });
 
-// docs/decisions/users-linking.md#a-code-on-the-login-page-does-not-create-a-user
+// docs/understand/decisions/users-linking.md#a-code-on-the-login-page-does-not-create-a-user
 /** The response of POST /otp/challenge, the same whether the address has a user or not. */
 export const sessionAnswer = z.object({
   auth_session: z.string().describe('For the grant, with the code that was sent.'),
@@ -43,7 +43,7 @@ interface SessionDependencies extends StartDependencies {
   authenticateClient(ctx: Context): Promise<string>;
 }
 
-// docs/decisions/passwordless-messages.md#a-second-code-on-the-hosted-page-can-be-requested-after-30-seconds
+// docs/understand/decisions/passwordless-messages.md#a-second-code-on-the-hosted-page-can-be-requested-after-30-seconds
 /** Seconds until another code can be requested. Pages count them down; the rate limit enforces them. */
 export const RESEND_SECONDS = 30;
 

@@ -75,7 +75,7 @@ async function revokeGlobally(deps: RevocationDependencies, ctx: Context): Promi
   if (!parsed.success) throw new AuthError(400, 'invalid_request', 'The sub_id is none that is known.');
   // The JWT does not name the user: if it could be used twice, it would end the sessions of any user. The signature is left
   // out of the comparison, because some algorithms allow several signatures of the same content.
-  // docs/decisions/sessions-logout.md#a-providers-request-to-log-a-user-out-needs-a-jwt-for-this-purpose-used-once
+  // docs/understand/decisions/sessions-logout.md#a-providers-request-to-log-a-user-out-needs-a-jwt-for-this-purpose-used-once
   const signedPart = jwt.slice(0, jwt.lastIndexOf('.'));
   const rememberedUntil = epochSeconds(wallClock) + FRESH + 2 * TOLERANCE;
   if (!(await recordUse(store, ['revocation', connection.name, signedPart], rememberedUntil)))

@@ -120,7 +120,7 @@ export async function handleLogoutRequest(
   ctx.redirect(next ?? returnTo);
 }
 
-// docs/decisions/saml.md#a-logoutrequest-of-an-identity-provider-ends-the-session-of-the-browser-that-brings-it
+// docs/understand/decisions/saml.md#a-logoutrequest-of-an-identity-provider-ends-the-session-of-the-browser-that-brings-it
 /**
  * Whether a request names the user of this browser's session, by the NameID of the session's login. The SessionIndex is not
  * compared: the browser that brings the request is the one whose session at the provider ends.

@@ -206,7 +206,7 @@ function logoutOf(
 
 // The AuthnRequest to a provider (SAML Core §3.4.1), by the HTTP-Redirect or HTTP-POST binding.
 
-// docs/decisions/saml.md#the-id-of-an-authnrequest-is-the-nonce-of-the-waiting-login
+// docs/understand/decisions/saml.md#the-id-of-an-authnrequest-is-the-nonce-of-the-waiting-login
 /** Returns the ID of the request of a login, which the Response must name. It is unguessable. @param nonce that of the login. */
 function requestId(nonce: string): string {
   return `_${nonce}`;

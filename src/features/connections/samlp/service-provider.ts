@@ -43,7 +43,7 @@ interface ServiceProviderKey {
   isPublished: boolean;
 }
 
-// docs/decisions/saml.md#keys-of-a-saml-connection-are-its-own-or-else-the-tenants
+// docs/understand/decisions/saml.md#keys-of-a-saml-connection-are-its-own-or-else-the-tenants
 /** Returns our signing keys, the current one first: those of the options, or else of the connection, or else of the tenant. */
 export async function signingKeys(
   { config, store, sign }: ServiceProviderDependencies,

@@ -1,5 +1,5 @@
 // The description of a well-known provider, whose logins use the OAuth 2.0 implementation of `../oauth2/`.
-// docs/decisions/connections.md#of-a-well-known-providers-response-only-the-standard-claims-are-stored
+// docs/understand/decisions/connections.md#of-a-well-known-providers-response-only-the-standard-claims-are-stored
 
 /** A JSON object of a response. */
 export type Json = Readonly<Record<string, unknown>>;
@@ -8,7 +8,7 @@ interface ProfileAnswers {
   user: Json;
   /** The responses to the requests of {@link SocialPreset.further}, by name; undefined if the scope does not allow the request. */
   further: Readonly<Record<string, unknown>>;
-  // docs/decisions/connections.md#the-signature-of-lines-id-token-is-not-verified
+  // docs/understand/decisions/connections.md#the-signature-of-lines-id-token-is-not-verified
   /**
    * The claims of the ID token in the token response; empty if there is none. Its signature is not verified, because it came
    * from the provider directly, by TLS (OpenID Connect Core 1.0 §3.1.3.7).

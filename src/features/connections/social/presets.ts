@@ -1,5 +1,5 @@
 // The presets, by strategy. A new one is an entry here and a name in `SOCIAL_STRATEGIES` (src/records/connections/social.ts).
-// docs/decisions/connections.md#an-address-from-a-provider-is-verified-only-if-the-provider-says-so
+// docs/understand/decisions/connections.md#an-address-from-a-provider-is-verified-only-if-the-provider-says-so
 import type { SocialStrategyName } from '../../../records/connections/social.ts';
 import { bitbucket, digitalocean, figma, github, gitlab } from './developers.ts';
 import { discord, facebook, line, linkedin, slack, twitter, yahoo } from './networks.ts';

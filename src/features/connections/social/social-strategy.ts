@@ -90,7 +90,7 @@ export async function socialIdentity(
   const further = Object.entries(preset.further ?? {}).map(async ([name, path]) => {
     const { response, text } = await get(appendPath(userInfo, path));
     // The scope was not granted, or a self-hosted server of this provider has no such endpoint.
-    // docs/decisions/connections.md#a-failed-request-for-further-parts-of-a-profile-ends-the-login
+    // docs/understand/decisions/connections.md#a-failed-request-for-further-parts-of-a-profile-ends-the-login
     if ([401, 403, 404].includes(response.status)) return [name, undefined] as const;
     return [name, answerOf(response, text, secrets)] as const;
   });

@@ -61,7 +61,7 @@ const TTL = 3600;
 /** Seconds. */
 const OUTCOME_TTL = 120;
 
-// docs/decisions/connections.md#a-providers-response-is-bound-to-the-browser-that-began-the-login
+// docs/understand/decisions/connections.md#a-providers-response-is-bound-to-the-browser-that-began-the-login
 /**
  * The cookie that binds a login to its browser. SameSite is `None` because providers may answer by a form that their page
  * posts. It is kept for 30 days from its last use, because two tabs that begin a login at the same time in a browser without

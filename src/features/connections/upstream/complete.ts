@@ -158,7 +158,7 @@ export async function loginOf(
 /** Seconds. An authentication of this age counts as recent nowhere. */
 const NOT_RECENT = 900;
 
-// docs/decisions/connections.md#a-login-through-a-provider-that-does-not-say-when-the-user-authenticated-is-not-fresh
+// docs/understand/decisions/connections.md#a-login-through-a-provider-that-does-not-say-when-the-user-authenticated-is-not-fresh
 /**
  * Returns the time of the login, epoch seconds: when the user authenticated at the provider. A user who has a session there
  * comes back without authenticating, which must not count as a recent login here. The lifetime of the session here is

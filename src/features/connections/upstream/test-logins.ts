@@ -1,7 +1,7 @@
 // Test logins at a provider, which administrators begin in the console and which log nobody in. As with every login at a
 // provider, the state is a ticket. The provider's answer is stored under a second ticket, and shown only in the session of the
 // administrator who began the test.
-// docs/decisions/console-account.md#the-result-of-a-test-login-in-the-console-is-shown-on-the-administrators-own-page
+// docs/understand/decisions/console-account.md#the-result-of-a-test-login-in-the-console-is-shown-on-the-administrators-own-page
 import { type Challenges, isTicket } from '../../../capabilities/protection/challenges.ts';
 import type { Random } from '../../../runtime/secrets.ts';
 import { isSameSecret } from '../../../runtime/secrets.ts';

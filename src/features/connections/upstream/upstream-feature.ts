@@ -55,8 +55,8 @@ export interface NativeToken {
 }
 
 // Redirects from the authorization endpoint directly to the provider of a request, without a login page
-// (docs/wire/authorize.md).
-// docs/decisions/connections.md#authorize-redirects-to-the-provider-itself
+// (docs/reference/wire/authorize.md).
+// docs/understand/decisions/connections.md#authorize-redirects-to-the-provider-itself
 
 /** Returns the function that the authorization endpoint calls for a request that needs a login. */
 export function directRedirect(deps: BeginDependencies & { config: Config }): DirectRedirect {
@@ -75,7 +75,8 @@ export function directRedirect(deps: BeginDependencies & { config: Config }): Di
 }
 
 // Native social login: a token exchange (RFC 8693 §2.1) of what a mobile app got from a provider's own SDK
-// (docs/wire/token.md). It is verified with the application's connection to that provider, and is then a login like any other.
+// (docs/reference/wire/token.md). It is verified with the application's connection to that provider, and is then a
+// login like any other.
 
 // Native login with a session info access token of Facebook's SDK. It identifies the user and grants no access, so Facebook is
 // asked which user and which app it was issued for.
@@ -153,7 +154,7 @@ async function appleIdentity(
 }
 
 // Native login with an ID token of Google's SDK, issued for one of the client ids that the connection allows.
-// docs/decisions/connections.md#an-id-token-from-googles-sdk-can-be-used-until-it-expires
+// docs/understand/decisions/connections.md#an-id-token-from-googles-sdk-can-be-used-until-it-expires
 
 /** Returns the user of an ID token. @throws AuthError by `upstreamFault` for one that is not Google's, or is for another app. */
 async function googleIdentity(

@@ -157,7 +157,7 @@ export const runRoutes: RouteDeclarations<ActionsDependencies> = {
   [`GET ${PATH}/test`]: tabPage(TEST),
   // Counted as dangerous: the draft can read the action's secrets and use the network, so whoever runs it could send
   // them away.
-  // docs/decisions/console-account.md#test-runs-of-actions-in-the-console-require-a-fresh-login
+  // docs/understand/decisions/console-account.md#test-runs-of-actions-in-the-console-require-a-fresh-login
   [`POST ${PATH}/test`]: tabForm(
     TEST,
     { scopes: ['create:actions'], isDangerous: true, entered: enteredEvent },

@@ -308,7 +308,7 @@ async function showKinds(
   });
 }
 
-// docs/decisions/console-account.md#a-new-application-of-the-console-is-enabled-for-all-database-connections
+// docs/understand/decisions/console-account.md#a-new-application-of-the-console-is-enabled-for-all-database-connections
 /** Creates an application of the chosen kind, and enables the tenant's databases for it. */
 async function create(deps: ApplicationsDependencies, ctx: Context, session: ConsoleSession): Promise<void> {
   const { kind: chosen, name, callback } = formFields(ctx, 'kind', 'name', 'callback');

@@ -1,6 +1,6 @@
 // Logins by which administrators try an application. They end at a callback of the console, so that the application's
 // own callbacks need not change. Only logins begun here can end there.
-// docs/decisions/console-account.md#a-test-login-for-an-application-uses-a-callback-of-our-own
+// docs/understand/decisions/console-account.md#a-test-login-for-an-application-uses-a-callback-of-our-own
 
 import type { Challenges } from '../../../capabilities/protection/challenges.ts';
 import { requestExpired } from '../../../engine/authorize/waiting-requests.ts';

@@ -1,5 +1,5 @@
 // Derives the resources from the calls of the Management API, so that a new one needs no declaration here.
-// docs/decisions/console-account.md#the-consoles-resource-pages-are-generated-from-the-declarations-of-calls
+// docs/understand/decisions/console-account.md#the-consoles-resource-pages-are-generated-from-the-declarations-of-calls
 import type { CallRules } from '../../management/call.ts';
 import { MANAGEMENT_CALLS } from '../../management/calls.ts';
 

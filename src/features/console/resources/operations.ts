@@ -30,7 +30,7 @@ export const operationsOf = (place: Place): [Operation, CallRules][] =>
     return call === undefined ? [] : [[operation, call] as [Operation, CallRules]];
   });
 
-// docs/decisions/console-account.md#some-changes-require-a-fresh-login-in-the-console-on-whichever-page-they-are-made
+// docs/understand/decisions/console-account.md#some-changes-require-a-fresh-login-in-the-console-on-whichever-page-they-are-made
 /**
  * Places whose forms do not require a recent login. All others do, even for a new record, because it may grant
  * access, contain code, or say where secrets are sent. For example the domain of an organization says where its

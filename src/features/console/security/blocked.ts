@@ -1,7 +1,7 @@
 // /console/security/blocked: accounts and addresses that cannot log in after too many failures, and unblocking them.
 // Locks are stored under hashes of identifiers, so the identifiers are taken from the log, and the API is asked about
 // each.
-// docs/decisions/console-account.md#blocked-now-is-found-through-the-log
+// docs/understand/decisions/console-account.md#blocked-now-is-found-through-the-log
 import { isIP } from 'node:net';
 import type { Context } from 'koa';
 import { type FormattedTime, timesOf } from '../../../capabilities/pages/times.ts';

@@ -174,7 +174,7 @@ async function saveMetadata(
     const change = mergePatch(user[name] ?? {}, parsed.value);
     if (change === undefined) continue;
     // Otherwise the form could overwrite what an application has stored since the form was opened.
-    // docs/decisions/console-account.md#metadata-in-the-console-is-edited-as-a-whole-but-only-the-changes-are-sent
+    // docs/understand/decisions/console-account.md#metadata-in-the-console-is-edited-as-a-whole-but-only-the-changes-are-sent
     if (texts[`${name}_stamp`] !== stampOf(user[name]))
       return { refused: { status: 409, field: name, key: 'console.users.metadata.changed' } };
     body[name] = change;

@@ -35,7 +35,7 @@ const NAMED_FIELD = new RegExp(
   'u',
 );
 
-// docs/decisions/console-account.md#a-user-search-in-the-console-is-a-query-only-if-it-names-a-field-and-can-be-parsed
+// docs/understand/decisions/console-account.md#a-user-search-in-the-console-is-a-query-only-if-it-names-a-field-and-can-be-parsed
 /**
  * Returns a query in the search language of `GET /api/v2/users`. A text in that language is used as it is. For any
  * other it finds users whose name, address or number begins with the text, or with each of its words.

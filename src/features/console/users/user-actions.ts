@@ -21,7 +21,7 @@ import { initialOf, nameOf, type UserAnswer } from './view.ts';
 const PATH = `${USERS}/:id` as const;
 const UPDATE = { scopes: ['update:users'] };
 
-// docs/decisions/console-account.md#a-link-that-an-administrator-hands-over-is-valid-for-24-hours
+// docs/understand/decisions/console-account.md#a-link-that-an-administrator-hands-over-is-valid-for-24-hours
 /** Lifetime of links that administrators pass on, seconds. */
 const LINK_SECONDS = 24 * 3600;
 

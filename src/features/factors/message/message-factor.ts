@@ -163,7 +163,7 @@ export const email = messageFactor({
   form: (_deps, _ctx, { claimant: { user } }, address = user.email ?? '') => ({ address }),
 });
 
-// docs/decisions/second-factors.md#the-verified-e-mail-address-of-the-profile-is-an-authenticator
+// docs/understand/decisions/second-factors.md#the-verified-e-mail-address-of-the-profile-is-an-authenticator
 /**
  * Returns the verified address of the user's profile as an authenticator. Returns undefined when the user can log
  * in with a code or link to that address, because that would be one factor used twice.

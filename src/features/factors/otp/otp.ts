@@ -128,7 +128,7 @@ export const otp: Factor = {
 const STEP = 30;
 const WINDOW = 1;
 
-// docs/decisions/second-factors.md#codes-of-a-second-factor-are-limited-in-time-tries-and-number
+// docs/understand/decisions/second-factors.md#codes-of-a-second-factor-are-limited-in-time-tries-and-number
 /**
  * Returns the time step of a right code: the present one, or one step before or after (RFC 6238 §5.2).
  * @param now epoch milliseconds.

@@ -13,7 +13,7 @@ import type { Authenticator, Authenticators } from '../authenticators.ts';
 import { DEVICE_KIND } from './device-records.ts';
 import type { WebPush } from './web-push.ts';
 
-// docs/decisions/tokens.md#approving-a-backchannel-login-on-a-device-proves-possession-of-the-users-device-and-no-more
+// docs/understand/decisions/tokens.md#approving-a-backchannel-login-on-a-device-proves-possession-of-the-users-device-and-no-more
 /** `swk`, a key in software (RFC 8176 §2): the approval proves possession of the device and nothing else. */
 const DEVICE_AMR = ['swk'];
 
@@ -46,7 +46,7 @@ export function approvingDevices(deps: {
   };
 }
 
-// docs/decisions/second-factors.md#a-users-devices-get-at-most-ten-approval-requests-at-once-and-ten-an-hour-after-that
+// docs/understand/decisions/second-factors.md#a-users-devices-get-at-most-ten-approval-requests-at-once-and-ten-an-hour-after-that
 /**
  * Returns the requests that wait for the user of a device, newest first. An unconfirmed device gets none. Requests
  * that the device cannot show in full, those with `authorization_details` for example, are left out.

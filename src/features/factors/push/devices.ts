@@ -1,5 +1,5 @@
-// Devices that approve logins (docs/authenticator-api.md). Each has its own key pair, and everything it sends is a
-// JWT signed with its private key, with this server as the audience, and recent.
+// Devices that approve logins (docs/reference/authenticator-api.md). Each has its own key pair, and everything it sends
+// is a JWT signed with its private key, with this server as the audience, and recent.
 import { importJWK, type JWK, errors as joseErrors } from 'jose';
 import { z } from 'zod';
 import type { Challenges } from '../../../capabilities/protection/challenges.ts';

@@ -26,7 +26,7 @@ import {
 } from './devices.ts';
 import type { Streams } from './streams.ts';
 
-// Routes of the authenticator: the page that approves logins, and its API (docs/authenticator-api.md).
+// Routes of the authenticator: the page that approves logins, and its API (docs/reference/authenticator-api.md).
 
 interface DeviceRoutesDependencies extends DeviceDependencies {
   views: Views;

@@ -1,4 +1,4 @@
-// The approval of a login on an enrolled device (docs/authenticator-api.md) as a second factor.
+// The approval of a login on an enrolled device (docs/reference/authenticator-api.md) as a second factor.
 
 import { qrCode } from '../../../capabilities/pages/qr-code.ts';
 import { declarePage } from '../../../capabilities/pages/views.ts';

@@ -17,7 +17,7 @@ export const { kind: RECOVERY_KIND, prefix: RECOVERY_PREFIX } = SECOND_FACTORS['
 
 export const recoveryCodeId = (userId: string) => singleId(RECOVERY_PREFIX, userId);
 
-// docs/decisions/second-factors.md#a-recovery-code-has-24-letters-and-digits-and-is-valid-once
+// docs/understand/decisions/second-factors.md#a-recovery-code-has-24-letters-and-digits-and-is-valid-once
 /** Letters and digits without those that look alike. */
 const ALPHABET = 'ABCDEFGHJKLMNPQRSTUVWXYZ23456789';
 const LENGTH = 24;

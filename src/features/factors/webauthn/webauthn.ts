@@ -1,6 +1,6 @@
 // Security keys and built-in authenticators (WebAuthn) as second factors. They are given only at the hosted pages,
 // because credentials are bound to our host. Applications that may request passkeys create them at their own pages.
-// docs/decisions/second-factors.md#security-keys-are-used-only-on-the-hosted-pages
+// docs/understand/decisions/second-factors.md#security-keys-are-used-only-on-the-hosted-pages
 
 import { declarePage } from '../../../capabilities/pages/views.ts';
 import type { VerifiedChallenge } from '../../../capabilities/protection/challenges.ts';

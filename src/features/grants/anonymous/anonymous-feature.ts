@@ -29,8 +29,8 @@ import {
   startSession,
 } from './session-token.ts';
 
-// POST /anonymous/token and /anonymous/logout: tokens of anonymous sessions (docs/wire/anonymous.md).
-// docs/decisions/tokens.md#an-anonymous-session-is-only-its-token-nothing-of-it-is-stored
+// POST /anonymous/token and /anonymous/logout: tokens of anonymous sessions (docs/reference/wire/anonymous.md).
+// docs/understand/decisions/tokens.md#an-anonymous-session-is-only-its-token-nothing-of-it-is-stored
 
 interface AnonymousDependencies extends SessionDependencies {
   challenges: Pick<Challenges, 'issueTicket'>;

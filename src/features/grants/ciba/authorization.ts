@@ -106,7 +106,7 @@ export async function authorizeBackchannel(
   const acrValues = deps.acrValues.filter((one) => fields.acr_values?.split(' ').includes(one));
   const { user, connection } = await hintedUser(deps, client.client_id, requiredField(fields, 'login_hint'));
   // One limit for each user, whichever application asks: users who are asked again and again agree in the end.
-  // docs/decisions/tokens.md#a-user-is-asked-for-approval-at-most-ten-times-then-twice-a-minute
+  // docs/understand/decisions/tokens.md#a-user-is-asked-for-approval-at-most-ten-times-then-twice-a-minute
   if (!(await deps.rateLimits.spend(cibaLimits.approvals, user.id)))
     throw new AuthError(429, 'too_many_requests', 'Too many requests to this user. Try again later.');
   const requiresConsent = audience !== undefined && asksEachTime(await deps.config.resourceServer(audience));

@@ -12,7 +12,7 @@ const PURPOSE = 'device_code';
 
 /** How long a user code is valid, seconds. */
 export const CODE_SECONDS = 900;
-// docs/decisions/tokens.md#an-expired-device-code-is-answered-403-expired_token-once
+// docs/understand/decisions/tokens.md#an-expired-device-code-is-answered-403-expired_token-once
 /** How long after that a polling device still gets `expired_token`, seconds. */
 const EXPIRED_ANSWER_SECONDS = 900;
 /** Seconds between two polls. */

@@ -144,7 +144,7 @@ async function finishLogin(deps: DevicePageDependencies, ctx: Context): Promise<
   await deps.views.page(ctx, DEVICE_ALLOWED_PAGE, {});
 }
 
-// docs/decisions/tokens.md#a-login-for-a-device-is-a-login-at-authorize
+// docs/understand/decisions/tokens.md#a-login-for-a-device-is-a-login-at-authorize
 /**
  * Whether a login was for the API and the organization that the device asks for. The login request passed through
  * the browser, where it can be changed, and a login for another API or organization may have required less.
@@ -179,7 +179,7 @@ interface CodeError {
 
 const WRONG_CODE: CodeError = { alert: 'device.wrong', status: 400 };
 
-// docs/decisions/tokens.md#wrong-user-codes-of-devices-are-limited
+// docs/understand/decisions/tokens.md#wrong-user-codes-of-devices-are-limited
 /**
  * Returns the request of a typed code. Wrong codes are counted by address, by network and overall, because codes
  * are short enough to be guessed (RFC 8628 §5.1).

@@ -1,6 +1,6 @@
 // Background jobs: two at a time, in small steps. Each step stores its result together with the job's progress, so
 // that a job continues where it was after a restart.
-// docs/decisions/management-api.md#jobs-wait-instead-of-being-refused
+// docs/understand/decisions/management-api.md#jobs-wait-instead-of-being-refused
 import PQueue from 'p-queue';
 import type { Logger } from 'pino';
 import type { Frozen } from '../../../records/base/record.ts';

@@ -1,6 +1,6 @@
 // Download links for finished exports. They are valid for a minute, and signed with a key that is in the job's record
 // alone.
-// docs/decisions/management-api.md#the-link-to-an-export-is-signed-with-a-key-of-its-job
+// docs/understand/decisions/management-api.md#the-link-to-an-export-is-signed-with-a-key-of-its-job
 import { createHmac } from 'node:crypto';
 import type { Context } from 'koa';
 import { AuthError, linkExpired } from '../../../http/errors.ts';

@@ -1,7 +1,7 @@
 // Sends the tenant's log events to log streams, in order and at least once. The position of a stream is stored after
 // the receiver has accepted a batch, so that a restart continues there. Memory holds at most one batch of each
 // stream.
-// docs/decisions/management-api.md#log-streams-of-the-type-http-send-events-in-order-and-at-least-once
+// docs/understand/decisions/management-api.md#log-streams-of-the-type-http-send-events-in-order-and-at-least-once
 
 import { createHmac } from 'node:crypto';
 import type { Logger } from 'pino';
@@ -257,7 +257,7 @@ const EMAIL = /^[^@]+@[^@]+$|^(?=[^@]+$).+%40./i;
 const PHONE = /^(?:\+|%2B)\d{6,15}$/i;
 const DIGITS = /^\+?\d{6,15}$/;
 
-// docs/decisions/management-api.md#pii_config-of-a-log-stream-is-applied-to-what-is-sent
+// docs/understand/decisions/management-api.md#pii_config-of-a-log-stream-is-applied-to-what-is-sent
 /**
  * Returns a function that masks or hashes the given fields of an event. E-mail addresses and phone numbers are found
  * in all texts, the other fields only in members of their names.

@@ -20,7 +20,7 @@ import { userAttributeProfiles } from './connections/user-attribute-profiles.ts'
 
 // The settings that deploy tools write and read back. Rules run at logins; nothing uses the others: hooks of older
 // tenants, forms and flows, profiles of self-service sign-up, event streams:
-// docs/decisions/management-api.md#resources-that-have-no-effect-here-are-stored
+// docs/understand/decisions/management-api.md#resources-that-have-no-effect-here-are-stored
 
 const object = z.record(z.string(), z.unknown());
 const { description, active, rule, priority } = networkAclShape;

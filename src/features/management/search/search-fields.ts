@@ -19,7 +19,7 @@ const STORED: ReadonlyMap<string, string> = new Map([
   ['_id', 'id'],
 ]);
 
-// docs/decisions/management-api.md#the-application-and-connection-of-a-log-event-are-looked-up-when-it-is-read
+// docs/understand/decisions/management-api.md#the-application-and-connection-of-a-log-event-are-looked-up-when-it-is-read
 /**
  * Resolves fields that an event does not have: they belong to its client or connection. Each function returns the
  * stored values (`client_id`, or connection name) of the records for whose field `is` returns true.

@@ -70,7 +70,7 @@ export function userFilter(query: string, hasMore: HasMore): Filter {
   const userTerm = (field: string, match: Match): Filter => {
     if (METADATA.test(field)) return memberFilter(field, match, hasMore);
     // An unknown field matches nothing, as at the hosted service.
-    // docs/decisions/management-api.md#a-query-that-cannot-be-parsed-is-answered-400-a-field-that-no-user-has-matches-nobody
+    // docs/understand/decisions/management-api.md#a-query-that-cannot-be-parsed-is-answered-400-a-field-that-no-user-has-matches-nobody
     return FIELDS.get(field)?.(field, match) ?? MATCHES_NOTHING;
   };
   return filterOf(parseQuery(query), (field, match) =>

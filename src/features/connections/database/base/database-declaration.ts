@@ -34,7 +34,7 @@ export const databaseLimits = limitsOf({
     where:
       '`/dbconnections/signup` and the hosted page; also `suspiciousIpThrottling`, stage `pre-user-registration`; a network 400 at once and 20 a minute, everybody 10,000 at once and 200 a minute',
     // Users stay, so a network and all together may not make as many for long as at once.
-    // docs/decisions/passwords-protection.md#users-have-no-bound-in-total
+    // docs/understand/decisions/passwords-protection.md#users-have-no-bound-in-total
     network: { capacity: 8, perMinute: 0.4 },
     everybody: { capacity: 200, perMinute: 4 },
     stage: 'pre-user-registration',

@@ -1,4 +1,4 @@
-// Errors of /dbconnections/* in their older shapes, which SDKs and login widgets (docs/wire/database.md)
+// Errors of /dbconnections/* in their older shapes, which SDKs and login widgets (docs/reference/wire/database.md)
 // branch on by `name` and `code`.
 import type { Context } from 'koa';
 import { z } from 'zod';
@@ -37,7 +37,7 @@ export const legacyShape: ErrorShape = (ctx: Context, error: AuthError): void =>
   ctx.status = status;
   const sentence = body.description ?? body.error;
   // Clients that do not know this API's shapes read the member of RFC 6749 §5.2. A weak password has rules, no sentence.
-  // docs/decisions/users-linking.md#errors-of-dbconnections-have-error_description-too
+  // docs/understand/decisions/users-linking.md#errors-of-dbconnections-have-error_description-too
   ctx.body = typeof sentence === 'string' ? { ...body, error_description: sentence } : body;
 };
 

@@ -1,6 +1,6 @@
 // Users of custom databases. Whatever creates one, changes their password or address, or removes them asks the database first.
 // This wraps the `users` that all features get, so that no change bypasses the database.
-// docs/decisions/connections.md#a-custom-database-is-changed-before-gatehouse-is
+// docs/understand/decisions/connections.md#a-custom-database-is-changed-before-gatehouse-is
 import type { Connection } from '../../../../records/collections.ts';
 import type { AddressKind } from '../../../../records/connections/identities.ts';
 import type { UserRecord } from '../../../../records/users/users.ts';

@@ -204,7 +204,7 @@ function failureEvent({ code, message }: ScriptFailure): FailureEvent {
   };
 }
 
-// docs/decisions/connections.md#if-a-database-script-fails-the-response-is-that-for-a-wrong-password
+// docs/understand/decisions/connections.md#if-a-database-script-fails-the-response-is-that-for-a-wrong-password
 /**
  * Limits failures of the script. A failure does not count as a wrong password, because a script may fail for right ones,
  * too; without a limit, passwords could be guessed with a script that fails for wrong ones.

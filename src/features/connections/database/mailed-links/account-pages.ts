@@ -112,7 +112,7 @@ function resultUrlOf(reset: OpenReset): string | undefined {
   return actionStateOf(reset).resultUrl;
 }
 
-// docs/decisions/actions-scripts.md#what-actions-allow-in-a-password-reset-is-valid-for-one-form
+// docs/understand/decisions/actions-scripts.md#what-actions-allow-in-a-password-reset-is-valid-for-one-form
 /** Returns whether a form may set the password. @param proof the form's, from {@link challengeReset}. */
 function isAllowed(
   { actions }: Pick<ResetChallengeDependencies, 'actions'>,
@@ -259,7 +259,7 @@ export interface AccountPagesDependencies
     ForgotPagesDependencies,
     ResetChallengeDependencies {}
 
-// docs/decisions/passwords-protection.md#a-reset-link-opens-a-page-and-the-pages-form-acts
+// docs/understand/decisions/passwords-protection.md#a-reset-link-opens-a-page-and-the-pages-form-acts
 /** The routes of the reset page. Mail scanners fetch links by GET and HEAD, so those do not use the ticket up. */
 export const accountPages: RouteDeclarations<AccountPagesDependencies> = {
   [`GET|HEAD ${PASSWORD_RESET.path}` as const]: { ...PAGE, handle: openResetPage },

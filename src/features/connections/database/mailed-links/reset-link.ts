@@ -45,7 +45,7 @@ interface ResetRequest {
   caller: Caller;
 }
 
-// docs/decisions/passwords-protection.md#a-password-reset-request-is-processed-after-the-response
+// docs/understand/decisions/passwords-protection.md#a-password-reset-request-is-processed-after-the-response
 /**
  * Mails a reset link to the user with that address, if there is one. This happens in the background, so that response and
  * time are the same for an unknown address. When the promise resolves the request is stored, and survives a restart.
@@ -189,7 +189,7 @@ function noLinkReason(connection: Connection): string {
   return offersReset(connection) ? 'there is no such user' : 'the connection lets nobody ask for it';
 }
 
-// docs/decisions/passwords-protection.md#mails-that-others-can-cause-are-limited-per-user
+// docs/understand/decisions/passwords-protection.md#mails-that-others-can-cause-are-limited-per-user
 /** Counts a mail to a user. Strangers share one limit; each known caller has one of their own. @returns false beyond it. */
 async function spendMailLimit(
   { rateLimits, callers }: ResetLinkDependencies,

@@ -120,7 +120,7 @@ export type ResetRefusal =
   /** The custom database did not change it. */
   | { reason: 'not-changed' };
 
-// docs/decisions/passwords-protection.md#a-reset-ends-the-users-sessions-codes-refresh-tokens-and-opaque-access-tokens
+// docs/understand/decisions/passwords-protection.md#a-reset-ends-the-users-sessions-codes-refresh-tokens-and-opaque-access-tokens
 /**
  * Sets the new password and consumes the link. Ends the user's sessions and tokens (unless the tenant keeps them), other
  * links and pending logins, and informs the user by mail. If the address was never verified, whoever set the old password
@@ -204,7 +204,7 @@ async function endFormerAccess(
   }
   if (email === undefined || !isForOwnAddress(user, verifiedChallenge)) return;
   // A mailed link proves its address. An application may hand out a ticket in any way, so it says whether the ticket does.
-  // docs/decisions/passwords-protection.md#a-new-password-that-a-logged-in-user-requested-removes-nothing-else
+  // docs/understand/decisions/passwords-protection.md#a-new-password-that-a-logged-in-user-requested-removes-nothing-else
   if (ticket === undefined && !isProved) await tryVerifyInCustomDatabase(deps, userId, email);
   if (ticket === undefined) await deps.users.proveEmail(userId, email);
   else if (ticket.marksVerified) await deps.users.confirmEmail(userId, email);
@@ -225,7 +225,7 @@ async function tryVerifyInCustomDatabase(
 
 // An account may have been created with somebody else's e-mail address. When the owner of that address sets a password by a
 // mailed link, whoever created the account loses access to it.
-// docs/decisions/passwords-protection.md#if-a-reset-proves-the-address-for-the-first-time-it-removes-what-others-left
+// docs/understand/decisions/passwords-protection.md#if-a-reset-proves-the-address-for-the-first-time-it-removes-what-others-left
 
 /** Returns whether a link was issued for the user's own address, rather than for that of a linked identity. */
 function isForOwnAddress({ email }: User, verifiedChallenge: VerifiedChallenge): boolean {

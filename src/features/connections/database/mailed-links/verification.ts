@@ -76,7 +76,7 @@ export async function verifyEmail(
   return user;
 }
 
-// docs/decisions/passwords-protection.md#a-verification-page-says-what-it-does
+// docs/understand/decisions/passwords-protection.md#a-verification-page-says-what-it-does
 /**
  * Consumes the link and deletes the account, which somebody else created with this address. This is possible only while the
  * address is unverified: afterwards the account may be in use.

@@ -1,6 +1,6 @@
 // Sign-up on the hosted page with addresses that are proved by codes. The account is created only after all of them were
 // proved, so that nobody has one with somebody else's address. Until then the sign-up is stored with the request.
-// docs/decisions/users-linking.md#a-sign-up-that-a-code-has-to-verify-creates-no-account-until-the-code-is-right
+// docs/understand/decisions/users-linking.md#a-sign-up-that-a-code-has-to-verify-creates-no-account-until-the-code-is-right
 import type { Context } from 'koa';
 import { tryProof } from '../../../../capabilities/protection/attempts.ts';
 import { addressKey } from '../../../../http/addresses.ts';

@@ -1,4 +1,4 @@
-// The body of POST /dbconnections/signup (docs/wire/database.md).
+// The body of POST /dbconnections/signup (docs/reference/wire/database.md).
 import { z } from 'zod';
 import { typeFault } from '../base/database-errors.ts';
 
@@ -43,7 +43,7 @@ const metadata = z
     }
   });
 
-// docs/decisions/users-linking.md#sign-up-fields-without-a-limit-in-the-contract-have-at-most-300-characters
+// docs/understand/decisions/users-linking.md#sign-up-fields-without-a-limit-in-the-contract-have-at-most-300-characters
 export const signUpFields = {
   client_id: text('client_id').optional().describe('The application; the connection must be enabled for it.'),
   connection: required('connection').describe('The name of a database connection.'),

@@ -23,7 +23,7 @@ interface Binding {
   readonly action: { readonly id: string };
 }
 
-// docs/decisions/actions-scripts.md#a-bound-action-can-be-deleted-only-with-forcetrue
+// docs/understand/decisions/actions-scripts.md#a-bound-action-can-be-deleted-only-with-forcetrue
 /**
  * Removes an action from all triggers that it is bound to. Without `force`, this is refused, because the action may
  * be the one that denies access to somebody.

@@ -7,7 +7,7 @@ import {
 import { type DocumentDependencies, documentsOf } from '../../document-resource.ts';
 import { apiError } from '../../management-errors.ts';
 
-// docs/decisions/actions-scripts.md#a-module-of-actions-runs-in-the-version-that-an-action-names
+// docs/understand/decisions/actions-scripts.md#a-module-of-actions-runs-in-the-version-that-an-action-names
 export interface ModuleUse {
   view: Record<string, unknown>;
   /** The ids of the module's versions that the deployed action or its draft uses. */

@@ -73,7 +73,7 @@ export const unusedCalls: Call<unknown>[] = [
 const REKEY =
   'no encryption key was renewed: the one key that seals secrets is SECRETS_KEY, or in the data directory';
 
-// docs/decisions/store.md#one-key-seals-the-secrets-of-the-store-and-the-operator-holds-it
+// docs/understand/decisions/store.md#one-key-seals-the-secrets-of-the-store-and-the-operator-holds-it
 /** Whoever destroys their own root key relies on it that nothing can be read any more. */
 const OWN_ROOT_KEY =
   'The key that seals secrets is SECRETS_KEY or in the data directory of the server, and cannot be imported';

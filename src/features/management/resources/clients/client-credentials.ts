@@ -118,7 +118,7 @@ function withoutKey(client: Client, id: string | undefined): Client {
   const used = authenticationKeys(client);
   const isKept = (key: ClientKey) => key.id !== id;
   // Without its last credential, the client would authenticate by another method, or not at all.
-  // docs/decisions/clients-keys.md#a-new-key-of-an-application-that-has-a-secret-is-not-used-at-once
+  // docs/understand/decisions/clients-keys.md#a-new-key-of-an-application-that-has-a-secret-is-not-used-at-once
   if (used.length > 0 && !used.some(isKept))
     throw apiError(
       400,

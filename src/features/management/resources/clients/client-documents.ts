@@ -1,6 +1,6 @@
 // `/clients/cimd`: applications that describe themselves in a document at a URL, which is their client_id (OAuth Client ID
 // Metadata Document, draft-ietf-oauth-client-id-metadata-document). Only who may create clients registers them.
-// docs/decisions/clients-keys.md#an-application-with-a-metadata-document-has-its-url-as-client_id
+// docs/understand/decisions/clients-keys.md#an-application-with-a-metadata-document-has-its-url-as-client_id
 import { z } from 'zod';
 import { isLoopback } from '../../../../http/loopback.ts';
 import type { Outbound } from '../../../../http/outbound/outbound.ts';

@@ -296,7 +296,7 @@ const TRANSFER_DEFAULTS = {
   enforce_online_refresh_tokens: true,
 };
 
-// docs/decisions/management-api.md#responses-contain-what-applies-though-it-was-not-set
+// docs/understand/decisions/management-api.md#responses-contain-what-applies-though-it-was-not-set
 /**
  * Returns members that apply though the client does not have them. Tools compare them with what they would set; a
  * missing one would be a change in each of their plans.

@@ -95,7 +95,7 @@ const resource: Resource<'resourceServers', ResourceServersDependencies> = {
   matches: (api, { identifiers }) => !Array.isArray(identifiers) || identifiers.includes(api.identifier),
   builtIn: ({ systemApis }) => systemApis(),
   // The deploy tool sends the settings of the My Account API that it has exported with every import.
-  // docs/decisions/management-api.md#the-deploy-tool-exports-the-my-account-api
+  // docs/understand/decisions/management-api.md#the-deploy-tool-exports-the-my-account-api
   changeBuiltIn: async (deps, api, body) => {
     if (!isSystemApi(deps.systemApis(), api)) return undefined;
     const changed = merged(api, body);
@@ -138,7 +138,7 @@ const resource: Resource<'resourceServers', ResourceServersDependencies> = {
   related: async ({ store }, { identifier }) => {
     const clients = await listAll(store.collection('clients'));
     const linked = clients.find((client) => client.resource_server_identifier === identifier);
-    // docs/decisions/management-api.md#the-application-that-an-api-is-linked-to-is-returned-when-one-api-is-read
+    // docs/understand/decisions/management-api.md#the-application-that-an-api-is-linked-to-is-returned-when-one-api-is-read
     return linked === undefined ? {} : { client_id: linked.client_id };
   },
   find: async ({ store, systemApis }, id) => {

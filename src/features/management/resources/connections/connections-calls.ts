@@ -132,7 +132,7 @@ const resource: Resource<'connections', ConnectionsDependencies> = {
   missing,
   taken: conflict('A connection with the same name already exists', 'conflict'),
   statuses: { remove: 202 },
-  // docs/decisions/management-api.md#deleting-a-connection-deletes-its-users-in-the-background
+  // docs/understand/decisions/management-api.md#deleting-a-connection-deletes-its-users-in-the-background
   removedBody: ({ now }) => ({ deleted_at: now() }),
   beforeRemoval: async (deps, { id, name }) => {
     await connectionRemovals.record(deps, name);

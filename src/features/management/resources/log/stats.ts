@@ -13,7 +13,7 @@ export interface StatsDependencies {
 
 const DAY_MS = 86_400_000;
 
-// docs/decisions/management-api.md#statsdaily-goes-back-as-far-as-the-log
+// docs/understand/decisions/management-api.md#statsdaily-goes-back-as-far-as-the-log
 /** The number of days that the log is evaluated, and within which a user counts as active. */
 const PERIOD_DAYS = 30;
 
@@ -94,7 +94,7 @@ async function figuresWithin(store: Store, from: number, to: number): Promise<Fi
   return FIGURES.filter((_, n) => found[n]?.first !== undefined);
 }
 
-// docs/decisions/management-api.md#active-users-are-counted-by-the-day-of-their-last-login
+// docs/understand/decisions/management-api.md#active-users-are-counted-by-the-day-of-their-last-login
 /**
  * Returns the number of users whose last login was on a day.
  * @param from only logins from this time of the day on, ISO 8601

@@ -62,7 +62,7 @@ type Invitation = Frozen<InvitationRecord>;
 
 const missing = notFound('The invitation does not exist', 'inexistent_invitation');
 
-// docs/decisions/organizations.md#the-link-of-an-invitation-is-returned-only-once
+// docs/understand/decisions/organizations.md#the-link-of-an-invitation-is-returned-only-once
 /** Returns an invitation as the API shows it. Only the response to its creation has the link and the ticket. */
 function view({ ticketHash: _, expiresAt: _gone, ...invitation }: Invitation) {
   return invitation;

@@ -11,7 +11,7 @@ const addresses = z.array(z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()]))
 const text = z.string().min(1).max(512);
 const captcha = z.strictObject({ site_key: text, secret: text }).optional();
 
-// docs/decisions/management-api.md#captcha-providers-and-bot-detection-are-stored-but-not-the-providers-secrets
+// docs/understand/decisions/management-api.md#captcha-providers-and-bot-detection-are-stored-but-not-the-providers-secrets
 /**
  * CAPTCHA settings, which are accepted and not used. Secrets of the providers are accepted, as tools send them, and
  * not stored: nothing would use them, and the hosted service never returns them.

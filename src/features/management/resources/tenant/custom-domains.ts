@@ -34,7 +34,7 @@ const members = {
 };
 const settableMembers = z.strictObject(members).partial();
 
-// docs/decisions/clients-keys.md#a-custom-domain-is-verified-by-a-txt-record-below-it
+// docs/understand/decisions/clients-keys.md#a-custom-domain-is-verified-by-a-txt-record-below-it
 /**
  * The record is at a name below the domain: the domain itself may be a CNAME, which excludes other records (RFC 1034
  * §3.6.2).

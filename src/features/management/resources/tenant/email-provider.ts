@@ -59,7 +59,7 @@ function members(
 
 type Provider = { name?: string; credentials?: Readonly<Record<string, unknown>> };
 
-// docs/decisions/management-api.md#a-stored-secret-that-a-change-leaves-out-is-kept-except-a-mail-servers-password
+// docs/understand/decisions/management-api.md#a-stored-secret-that-a-change-leaves-out-is-kept-except-a-mail-servers-password
 /**
  * Secrets that the new credentials leave out are kept, because no response contains them; but none is sent to another address than it was set for.
  * @throws AuthError 400 for another address, such as that of a mail server, without the secret.

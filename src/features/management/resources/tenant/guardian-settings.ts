@@ -1,6 +1,6 @@
 // The settings of second factors: `/guardian/factors/{factor}/…`, and the push app at `/prompts/mfa-push`. Message
 // templates are in use; accounts of providers that Gatehouse does not use are stored for tools.
-// docs/decisions/second-factors.md#settings-of-second-factors-can-only-be-set-to-what-is-in-force
+// docs/understand/decisions/second-factors.md#settings-of-second-factors-can-only-be-set-to-what-is-in-force
 import { z } from 'zod';
 import { ROAMING_SETTINGS, USER_VERIFICATIONS } from '../../../../records/users/guardian.ts';
 import { type Call, callsWith, ok } from '../../call.ts';

@@ -1,5 +1,5 @@
 // `/prompts/{prompt}/custom-text/{language}` and `/prompts/{prompt}/partials`: custom texts of pages.
-// docs/decisions/login-pages.md#partials-of-prompts-are-stored-for-tools-and-not-shown
+// docs/understand/decisions/login-pages.md#partials-of-prompts-are-stored-for-tools-and-not-shown
 import { z } from 'zod';
 import { type Call, callsWith, ok } from '../../call.ts';
 import { type DocumentDependencies, storedObject } from '../../document-resource.ts';

@@ -1,5 +1,5 @@
 // `/prompts/rendering`: settings for rendering screens with a tenant's own code. They are stored and have no effect.
-// docs/decisions/management-api.md#rate-limit-policies-directory-provisionings-and-renderings-are-stored
+// docs/understand/decisions/management-api.md#rate-limit-policies-directory-provisionings-and-renderings-are-stored
 import { z } from 'zod';
 import type { DocumentRecord } from '../../../../records/tenant/documents.ts';
 import { type Call, callsWith, ok } from '../../call.ts';

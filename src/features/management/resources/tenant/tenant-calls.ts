@@ -67,7 +67,7 @@ const settings = z.strictObject(
       country_codes: object,
       security_headers: object,
       default_token_quota: object,
-      // docs/decisions/management-api.md#what-has-no-effect-is-taken-where-it-lowers-nobodys-security
+      // docs/understand/decisions/management-api.md#what-has-no-effect-is-taken-where-it-lowers-nobodys-security
       universal_login: object,
     }).map(([name, schema]) => [name, schema.nullable().optional()]),
   ),

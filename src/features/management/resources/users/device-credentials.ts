@@ -118,7 +118,7 @@ export const deviceCredentialCalls: Call<SessionsDependencies>[] = [
       const { type: _, client_id = caller.clientId, ...device } = body;
       const id = idFor(caller.subject, client_id, device.device_id);
       // `accountId` makes it one of the user's artifacts, which are deleted when all access of the user ends.
-      // docs/decisions/management-api.md#a-users-public-keys-of-devices-are-deleted-when-all-access-is-revoked
+      // docs/understand/decisions/management-api.md#a-users-public-keys-of-devices-are-deleted-when-all-access-is-revoked
       const payload = { ...device, accountId: caller.subject, clientId: client_id };
       await writeInTurn(store, `device keys of ${caller.subject}`, async () => {
         await admitAgain();

@@ -104,7 +104,7 @@ async function provedUser(
   // Linking would let a blocked user log in as another user.
   if (other === undefined || other.blocked === true) throw invalid;
   // The real owner of the address could set a password for it, and would then have access to the linked account.
-  // docs/decisions/users-linking.md#with-a-users-own-token-an-account-whose-address-nobody-has-verified-cannot-be-linked
+  // docs/understand/decisions/users-linking.md#with-a-users-own-token-an-account-whose-address-nobody-has-verified-cannot-be-linked
   if (caller.isUser && mayBelongToAnother(other))
     throw apiError(400, 'The user to be linked has an address that is not verified.', 'unverified_email');
   if (await deps.losesFactor({ stays: user, goes: other }))
@@ -118,7 +118,7 @@ async function provedUser(
 
 const call = callsWith<UserIdentitiesDependencies>();
 
-// docs/decisions/users-linking.md#unlinking-ends-all-sessions-and-tokens-of-the-user
+// docs/understand/decisions/users-linking.md#unlinking-ends-all-sessions-and-tokens-of-the-user
 export const userIdentityCalls: Call<UserIdentitiesDependencies>[] = [
   call({
     method: 'POST',

@@ -30,7 +30,7 @@ const listQuery = z.strictObject({
   ...searchQuery(4000),
   /** Accepted and ignored: the order of ids is the default anyway. */
   primary_order: flag.optional(),
-  // docs/decisions/console-account.md#a-search-in-the-console-reads-at-most-2000-records
+  // docs/understand/decisions/console-account.md#a-search-in-the-console-reads-at-most-2000-records
   /** For the console: limits how many users a search may compare one by one, so that a page is shown in time. */
   bounded: flag.optional(),
 });

@@ -317,7 +317,7 @@ export async function patchUser(
       : { app_metadata: mergedMetadata(app_metadata, body.app_metadata) }),
   });
   // Judged before the password is set or a custom database changes anything. The write judges again.
-  // docs/decisions/requests.md#everything-that-can-refuse-is-asked-before-anything-is-written
+  // docs/understand/decisions/requests.md#everything-that-can-refuse-is-asked-before-anything-is-written
   const fault = metadataFault({ ...before, ...merge(before) }, before);
   if (fault !== undefined) throw fault;
   if (typeof body.password === 'string')

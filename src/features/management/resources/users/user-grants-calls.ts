@@ -83,7 +83,7 @@ function everyGrant(store: Store, grantsOf: (consents: readonly Consent[]) => ob
 
 const call = callsWith<GrantsDependencies>();
 
-// docs/decisions/management-api.md#deleting-a-grant-ends-the-refresh-tokens-that-depend-on-it
+// docs/understand/decisions/management-api.md#deleting-a-grant-ends-the-refresh-tokens-that-depend-on-it
 /** The calls for grants. Deleting a grant ends the refresh tokens that depend on it. */
 export const grantCalls: Call<GrantsDependencies>[] = [
   call({

@@ -44,7 +44,7 @@ const importBody = z.strictObject({
   connection_id: z.string().min(1).max(64),
   upsert: formFlag.optional(),
   external_id: z.string().max(64).optional(),
-  // docs/decisions/management-api.md#send_completion_email-of-an-import-is-accepted-and-has-no-effect
+  // docs/understand/decisions/management-api.md#send_completion_email-of-an-import-is-accepted-and-has-no-effect
   send_completion_email: formFlag.optional(),
 });
 
