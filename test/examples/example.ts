@@ -1,0 +1,108 @@
+// Runs an example of `examples/` as its README says, with `npm start`, against a server of this process.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+import type { Page } from 'playwright-core';
+import { parse } from 'yaml';
+import { freePort } from '../support/free-port.ts';
+import { environment } from '../support/process.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+import { every, until } from '../support/wait-until.ts';
+import { EXAMPLES, WORKSPACE } from './workspace.ts';
+
+/** The user of every example's tenant. */
+export const ADA = { email: 'ada@example.test', password: 'Gatehouse-1' };
+
+/** An example that runs. */
+export interface Example {
+  server: TestServer;
+  /** Where its application is. */
+  origin: string;
+  folder: string;
+  /** What its processes have printed. */
+  output(): string;
+  stop(): Promise<void>;
+}
+
+interface ExampleOptions {
+  /** Its command, by default `npm start`. */
+  command?: string[];
+  /** Whether an application answers at its origin; by default one does, and is waited for. */
+  listens?: boolean;
+}
+
+/**
+ * Starts an example and its server, and waits until the application answers. The example is copied beside its
+ * installed packages. In the copy, the addresses of the README are those of this run: Gatehouse at localhost:3000,
+ * the application at port 4000, its API at 4001.
+ */
+export async function startExample(
+  name: string,
+  { command = ['npm', 'start'], listens = true }: ExampleOptions = {},
+): Promise<Example> {
+  const folder = join(WORKSPACE, name);
+  await cp(join(EXAMPLES, name), folder, { recursive: true, force: true });
+  const [port, apiPort] = [await freePort(), await freePort()];
+  const ported = (text: string) =>
+    text.replaceAll(/\b4000\b/g, String(port)).replaceAll(/\b4001\b/g, String(apiPort));
+  const tenant = ported(await readFile(join(folder, 'config/tenant.yaml'), 'utf8'));
+  const server = await startServer({ tenant: parse(tenant) });
+  await rewrite(folder, (text) => ported(text).replaceAll('localhost:3000', new URL(server.url).host));
+  await mkdir(join(folder, 'data/tls'), { recursive: true });
+  await writeFile(join(folder, 'data/tls/ca.pem'), server.ca);
+
+  const [file = '', ...args] = command;
+  const child = spawn(file, args, { cwd: folder, detached: true, env: environment({ CI: 'true' }) });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += String(chunk)));
+  const ended = once(child, 'exit');
+  const origin = `http://localhost:${port}`;
+  const stop = async () => {
+    if (child.exitCode === null && child.signalCode === null) {
+      // The whole process group: `npm start` has processes of its own.
+      process.kill(-(child.pid ?? 0), 'SIGKILL');
+      await ended;
+    }
+    await server.stop();
+  };
+  const answers = async () => {
+    if (child.exitCode !== null) throw new Error(`${name} ended:\n${output}`);
+    return fetch(origin, { redirect: 'manual' }).then(
+      async (response) => {
+        await response.body?.cancel();
+        return true;
+      },
+      () => false,
+    );
+  };
+  if (listens) {
+    await until(answers, every(200)).catch(async (error: unknown) => {
+      await stop();
+      throw new Error(`${name} does not answer:\n${output}`, { cause: error });
+    });
+  }
+  return { server, origin, folder, output: () => output, stop };
+}
+
+/** Rewrites the text files of a folder that have something to replace. */
+async function rewrite(folder: string, replaced: (text: string) => string): Promise<void> {
+  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
+    const path = join(entry.parentPath, entry.name);
+    if (!entry.isFile() || /node_modules|\.(?:png|ico|jar)$/.test(relative(folder, path))) continue;
+    const text = await readFile(path, 'utf8');
+    const now = replaced(text);
+    if (now !== text) await writeFile(path, now);
+  }
+}
+
+/** Logs in on the hosted page. */
+export async function logInAs(page: Page, { email, password } = ADA): Promise<void> {
+  await page.getByLabel('Email address').fill(email);
+  await page.getByLabel('Password', { exact: true }).fill(password);
+  await page.getByRole('button', { name: 'Continue', exact: true }).click();
+}
+
+/** Returns a button or link of an example by its text. */
+export const control = (page: Page, name: string) =>
+  page.getByRole('button', { name, exact: true }).or(page.getByRole('link', { name, exact: true }));
