@@ -1,7 +1,9 @@
-// The documents that are generated: from declarations in the code the tables of docs/reference and the API, from
-// headings the list of decisions.
+// The documents that are generated: from declarations in the code the tables of docs/reference, the API and the
+// hardening checklist, from headings the list of decisions.
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
+import { HARDENING } from '../../src/commands/doctor/hardening/hardening.ts';
+import type { HardeningLine } from '../../src/commands/doctor/hardening/line.ts';
 import { openApi } from '../../src/features/development/development-feature.ts';
 import { managementOpenApi } from '../../src/features/management/openapi.ts';
 import { CLIENT_RULES } from '../../src/records/clients/client-compliance.ts';
@@ -24,6 +26,7 @@ export async function documents(): Promise<Map<string, string>> {
     'docs/reference/fapi.md': ['rules', rulesTable()],
     'docs/reference/limits.md': ['limits', limitsTable()],
     'docs/reference/settings.md': ['settings', settingsTable()],
+    'docs/understand/security.md': ['hardening', hardeningList()],
   } as const;
   const withTables = Object.entries(tables).map(
     async ([path, [name, table]]): Promise<[string, string]> => [
@@ -92,6 +95,18 @@ function rulesTable(): string {
       ]),
     ),
   );
+}
+
+/** The hardening checklist, numbered through its headings. */
+function hardeningList(): string {
+  let number = 0;
+  const lineOf = ({ id, demand }: HardeningLine) => {
+    number += 1;
+    return `${number}. \`${id}\`: ${demand}\n`;
+  };
+  return Object.entries(HARDENING)
+    .map(([heading, lines]) => `### ${heading}\n\n${lines.map(lineOf).join('')}`)
+    .join('\n');
 }
 
 function limitsTable(): string {

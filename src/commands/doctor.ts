@@ -7,12 +7,18 @@ import type { Finding } from './doctor/finding.ts';
 export const doctor: CommandDeclaration = {
   name: 'doctor',
   description: 'look at everything the server depends on; the exit code is 1 where something is at fault',
-  options: (command) => void command.option('--json', 'print the findings as JSON'),
-  run: async ({ host, log }, { json = false }: { json?: boolean }) => {
+  options: (command) =>
+    void command
+      .option('--json', 'print the findings as JSON')
+      .option('--hardening', 'go through the hardening checklist, also where this is not production'),
+  run: async (
+    { host, log },
+    { json = false, hardening = false }: { json?: boolean; hardening?: boolean },
+  ) => {
     // Imported here because it loads what the server is made of.
     const { examine } = await import('./doctor/examine.ts');
     const results: Finding[] = [];
-    for await (const finding of examine(host.env, log)) {
+    for await (const finding of examine({ env: host.env, log, hardening })) {
       results.push(finding);
       if (!json) print(host, `${finding.verdict.padEnd(7)}  ${finding.check}: ${finding.text}`);
     }

@@ -1,6 +1,7 @@
 // `gatehouse doctor`: checks everything that a server depends on, and reports each check in one line.
 import { stat, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
 import { unknownLimits } from '../../capabilities/protection/rate-limit.ts';
 import { placeOf } from '../../capabilities/signing/signing-settings.ts';
@@ -15,11 +16,12 @@ import { LIMITS } from '../../server/features.ts';
 import { outboundAllow, readSettings, type Settings, SettingsFault } from '../../settings/index.ts';
 import { StoreAbsent } from '../../store/contract.ts';
 import { keyFile } from '../../store/sealing/key.ts';
-import { isFirstStart, productionFaults } from '../../tenant/examples.ts';
-import { loadTenantFile, TenantFault } from '../../tenant/load.ts';
+import { EXAMPLE_FILE, isFirstStart, productionFaults } from '../../tenant/examples.ts';
+import { loadTenantFile, parseTenant, TenantFault } from '../../tenant/load.ts';
 import { checkCertificateFiles, checkServedCertificate } from './certificates.ts';
 import { checkDirectories } from './directories.ts';
 import { clockFinding, DAY_MS, type Finding, findings, messageOf } from './finding.ts';
+import { countOutbox, hardeningFindings } from './hardening/hardening.ts';
 import { checkMail, checkSms } from './messages.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -27,15 +29,22 @@ type Environment = Readonly<Record<string, string | undefined>>;
 const settingsFindings = findings('settings');
 const tenantFindings = findings('tenant file');
 
-/**
- * Runs all checks, and yields each finding as soon as it is known. Nothing is changed.
- * @param log the log of the store, where no server has it open.
- */
-export async function* examine(
-  env: Environment,
-  log: Logger,
-  clock: Clock = systemClock,
-): AsyncGenerator<Finding> {
+interface Examination {
+  env: Environment;
+  /** The log of the store, where no server has it open. */
+  log: Logger;
+  /** Whether to go through the hardening checklist outside production, too. */
+  hardening: boolean;
+  clock?: Clock;
+}
+
+/** Runs all checks, and yields each finding as soon as it is known. Nothing is changed. */
+export async function* examine({
+  env,
+  log,
+  hardening,
+  clock = systemClock,
+}: Examination): AsyncGenerator<Finding> {
   const settings = settingsOf(env);
   if ('faults' in settings) {
     yield* settings.faults.map((one) => settingsFindings.fault(one));
@@ -47,7 +56,8 @@ export async function* examine(
   yield* await checkCertificateFiles(settings, clock);
   yield* await checkServedCertificate(settings, clock);
   yield await checkDisk(settings);
-  yield await checkPermissions(settings);
+  const permissionFinding = await checkPermissions(settings);
+  yield permissionFinding;
   const { findings: storeFindings, inspection } = await checkStore(settings, log);
   yield* storeFindings;
   if (inspection !== undefined) yield* inspectionFindings(inspection, clock);
@@ -56,6 +66,38 @@ export async function* examine(
   yield await checkSms(settings, outbound);
   yield* await checkDirectories(tenant?.connections ?? [], { outbound, clock });
   yield* await checkExternalHosts({ settings, outbound }, inspection?.addresses ?? [], clock);
+  if (!settings.production && !hardening) {
+    yield hardeningFinding.ok('the checklist is for production: --hardening goes through it here, too');
+    return;
+  }
+  const inForce = inspection === undefined ? tenant : await storedTenant(settings, log);
+  if (inForce === undefined) {
+    yield hardeningFinding.warning('the checklist needs a tenant file without faults');
+    return;
+  }
+  yield* hardeningFindings({
+    settings,
+    env,
+    tenant: inForce,
+    inspection,
+    readableByOthers: permissionFinding.verdict === 'ok' ? undefined : permissionFinding.text,
+    outboxFiles: await countOutbox(settings.dataDir),
+    uid: process.getuid?.(),
+    now: clock(),
+  });
+}
+
+const hardeningFinding = findings('hardening');
+
+/** Returns the tenant in the store, as `gatehouse export` writes it; undefined if it does not pass for a tenant file. */
+async function storedTenant(settings: Settings, log: Logger): Promise<TenantFile | undefined> {
+  const yaml = await sendOrRunOrder(settings, { command: 'export' }, log);
+  try {
+    return parseTenant(yaml, {}).tenant;
+  } catch (thrown) {
+    if (thrown instanceof TenantFault) return undefined;
+    throw thrown;
+  }
 }
 
 function settingsOf(env: Environment): Settings | { faults: readonly string[] } {
@@ -73,6 +115,7 @@ async function checkTenantFile(
   const { tenantFile } = settings;
   if (isFirstStart(settings, env))
     return {
+      tenant: (await loadTenantFile(fileURLToPath(EXAMPLE_FILE), env)).tenant,
       findings: [tenantFindings.ok(`${tenantFile} is not there: the first start writes the example`)],
     };
   try {

@@ -1,20 +1,20 @@
 // The result of one of the doctor's checks.
 
-type Verdict = 'ok' | 'warning' | 'fault';
+type Verdict = 'ok' | 'warning' | 'fault' | 'by hand';
 
 export interface Finding {
   /** What was checked, in a word or two. */
   check: string;
   /**
    * `fault`: the server does not start, or users cannot log in; `warning`: that is going to happen, or something is
-   * unsafe.
+   * unsafe; `by hand`: nothing here can tell, and somebody has to look.
    */
   verdict: Verdict;
   /** One sentence, with what to do. Never a secret. */
   text: string;
 }
 
-export function findings(check: string): Record<Verdict, (text: string) => Finding> {
+export function findings(check: string): Record<Exclude<Verdict, 'by hand'>, (text: string) => Finding> {
   const withVerdict = (verdict: Verdict) => (text: string) => ({ check, verdict, text });
   return { ok: withVerdict('ok'), warning: withVerdict('warning'), fault: withVerdict('fault') };
 }

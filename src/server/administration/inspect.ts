@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { smsProviderOf } from '../../records/connections/passwordless.ts';
 import { tenantMail } from '../../records/tenant/delivery.ts';
 import { sinkOf } from '../../records/tenant/log-streams.ts';
+import { ADMINISTRATORS } from '../../records/users/administrators.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Store } from '../../store/contract.ts';
 import { listAll } from '../../store/list-all.ts';
@@ -23,6 +24,8 @@ export interface Inspection {
   /** Addresses that the server calls for the tenant, and the purpose of each. */
   addresses: { of: string; url: string }[];
   suspendedStreams: string[];
+  /** The addresses of administrators who can log in without a second factor. */
+  administratorsWithoutFactor: string[];
 }
 
 /** Returns the addresses that the server calls for a connection. */
@@ -58,8 +61,21 @@ export async function inspect({ store, clock }: { store: Store; clock: Clock }):
         return url === undefined ? [] : [{ of: `the log stream ${String(body.name)}`, url }];
       }),
     ],
+    administratorsWithoutFactor: await administratorsWithoutFactor(store),
     suspendedStreams: streams.flatMap(({ body }) => (body.status === 'suspended' ? [String(body.name)] : [])),
   };
+}
+
+async function administratorsWithoutFactor(store: Store): Promise<string[]> {
+  const { members = [] } = (await store.collection('administrators').get(ADMINISTRATORS)) ?? {};
+  const found: string[] = [];
+  for (const { user_id: id } of members) {
+    const user = await store.collection('administratorUsers').get(id);
+    if (user === undefined || user.blocked === true) continue;
+    const authenticators = await store.collection('authenticators').findBy('user', id);
+    if (!authenticators.some(({ active }) => active)) found.push(user.email ?? id);
+  }
+  return found;
 }
 
 export const inspectOrder = order({ body: z.strictObject({}), run: inspect });
