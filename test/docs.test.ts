@@ -38,6 +38,17 @@ describe('docs/understand/architecture.md', () => {
   });
 });
 
+describe('docs/understand/security.md', () => {
+  it('links each claim of its tables to what holds it', () => {
+    const rows = [...read('docs/understand/security.md').matchAll(/^\|(?! ---)(.*)\|$/gm)].map(
+      ([row]) => row,
+    );
+    const claims = rows.filter((row) => !row.endsWith('| held by |'));
+    expect(claims.length).to.be.above(40);
+    expect(claims.filter((row) => !/\]\([^)]+\)[^|]*\|$/.test(row))).to.deep.equal([]);
+  });
+});
+
 describe('the code', () => {
   it('names files of src that exist', () => {
     const files = ['src', 'sandbox', 'build', 'bench', 'views/assets'].flatMap((folder) =>
