@@ -12,6 +12,7 @@ import { check } from './check.ts';
 import type { CommandContext, CommandDeclaration } from './command.ts';
 import { doctor } from './doctor.ts';
 import { exportTenant } from './export.ts';
+import { init } from './init.ts';
 import { reseal, reset, rotate } from './keys.ts';
 import { migrate } from './migrate.ts';
 import { repair } from './repair.ts';
@@ -23,6 +24,7 @@ import { account, exportUsers, importUsers } from './users.ts';
 /** All commands, in the order of the help. */
 const COMMANDS: readonly CommandDeclaration[] = [
   start,
+  init,
   doctor,
   backup,
   restore,

@@ -252,7 +252,14 @@ export function resourcesStates(shared: ConsoleFrame): Record<string, SitePage> 
       hasCallback: true,
       hasSecret: true,
       snippets: [
-        { package: 'openid-client', language: 'js', code: "import * as client from 'openid-client';\n" },
+        {
+          title: 'openid-client',
+          package: 'openid-client',
+          install: 'npm install openid-client',
+          language: 'js',
+          code: "import * as client from 'openid-client';\n",
+        },
+        { title: 'curl', language: 'sh', code: 'curl https://login.example.test/\n' },
       ],
     }),
     '/console-application-connections': page(APPLICATIONS_CONNECTIONS_PAGE, {

@@ -1,6 +1,8 @@
 // Routes of the application pages that have a design of their own.
 
 import type { Context } from 'koa';
+import type { Snippet } from '../../../capabilities/quickstarts/snippet.ts';
+import { type Kind, snippetsOf } from '../../../capabilities/quickstarts/snippets.ts';
 import { AuthError } from '../../../http/errors.ts';
 import { formFields } from '../../../http/server/body.ts';
 import type { RouteDeclarations } from '../../../http/server/router.ts';
@@ -23,8 +25,6 @@ import {
   declareApplicationPage,
   renderApplication,
 } from './model.ts';
-import type { Snippet } from './snippet.ts';
-import { type Kind, snippetsOf } from './snippets.ts';
 import { TRY_CALLBACK } from './try-logins.ts';
 import { showTry, showTryResult, startTry, type TryDependencies } from './try-page.ts';
 

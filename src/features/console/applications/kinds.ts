@@ -1,5 +1,5 @@
 // The kinds of applications, and the defaults of a new one.
-import type { Kind } from './snippets.ts';
+import type { Kind } from '../../../capabilities/quickstarts/snippets.ts';
 
 export const KINDS: readonly Kind[] = ['spa', 'regular_web', 'native', 'non_interactive'];
 

@@ -2,11 +2,11 @@
 
 import type { Context } from 'koa';
 import type { FramedPage } from '../../../capabilities/pages/views.ts';
+import type { Kind } from '../../../capabilities/quickstarts/snippets.ts';
 import { type ApiCallDependencies, callApi } from '../api-calls.ts';
 import type { ConsolePageDependencies, ConsoleSession } from '../console-page.ts';
 import { type ConsoleFrame, declareConsolePage, renderConsole } from '../render.ts';
 import { hasUsers, kindOf } from './kinds.ts';
-import type { Kind } from './snippets.ts';
 
 export interface ApplicationsDependencies extends ConsolePageDependencies, ApiCallDependencies {
   /** The issuer, with its final slash. */

@@ -1,6 +1,16 @@
 // Chooses the quickstart programs of an application: short programs with its real values, for SDKs that our tests
 // run.
-import { audienceLine, js, type QuickstartValues, quoted, type Snippet } from './snippet.ts';
+import { angular, vue } from './browser-snippets.ts';
+import {
+  audienceLine,
+  js,
+  originOf,
+  pathOf,
+  type QuickstartValues,
+  quoted,
+  type Snippet,
+} from './snippet.ts';
+import { express, fastapi, fastify, flask, go, hono, nuxt, spring, svelteKit } from './web-snippets.ts';
 
 export type Kind = 'spa' | 'regular_web' | 'native' | 'non_interactive';
 
@@ -8,11 +18,31 @@ export type Kind = 'spa' | 'regular_web' | 'native' | 'non_interactive';
 export function snippetsOf(kind: Kind, values: QuickstartValues): Snippet[] {
   switch (kind) {
     case 'spa':
-      return [auth0React(values), spaJs(values), auth0Js(values), auth0Lock(values)];
+      return [
+        auth0React(values),
+        vue(values),
+        angular(values),
+        spaJs(values),
+        auth0Js(values),
+        auth0Lock(values),
+      ];
     case 'native':
       return [openIdClientPublic(values), oauth4webApi(values)];
     case 'regular_web':
-      return [nextJs(values), openIdClient(values), authJs(values)];
+      return [
+        nextJs(values),
+        nuxt(values),
+        svelteKit(values),
+        express(values),
+        fastify(values),
+        hono(values),
+        openIdClient(values),
+        authJs(values),
+        fastapi(values),
+        flask(values),
+        go(values),
+        spring(values),
+      ];
     case 'non_interactive':
       return [openIdClientMachine(values), authJsMachine(values), auth0Management(values), curl(values)];
   }
@@ -23,7 +53,7 @@ export function snippetsOf(kind: Kind, values: QuickstartValues): Snippet[] {
 const audienceOf = ({ audience }: QuickstartValues): string => audience ?? 'https://api.example.com/';
 
 /** With the OpenID Connect library openid-client. */
-const openIdClientMachine = (values: QuickstartValues): Snippet =>
+export const openIdClientMachine = (values: QuickstartValues): Snippet =>
   js(
     'openid-client',
     `import * as client from 'openid-client';
@@ -72,8 +102,10 @@ for await (const user of await client.users.list()) console.log(user.email);
 const shellQuoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
 /** Without any package. */
-const curl = (values: QuickstartValues): Snippet => ({
+export const curl = (values: QuickstartValues): Snippet => ({
+  title: 'curl',
   package: undefined,
+  install: undefined,
   language: 'sh',
   code: `curl ${shellQuoted(`${values.issuer}oauth/token`)} \\
   -d grant_type=client_credentials \\
@@ -86,7 +118,7 @@ const curl = (values: QuickstartValues): Snippet => ({
 // Quickstart programs for applications in a browser.
 
 /** For any single-page application. */
-const spaJs = (values: QuickstartValues): Snippet =>
+export const spaJs = (values: QuickstartValues): Snippet =>
   js(
     '@auth0/auth0-spa-js',
     `import { createAuth0Client } from '@auth0/auth0-spa-js';
@@ -107,8 +139,8 @@ console.log(await client.getUser());
 `,
   );
 
-const auth0React = (values: QuickstartValues): Snippet => ({
-  package: '@auth0/auth0-react',
+export const auth0React = (values: QuickstartValues): Snippet => ({
+  ...js('@auth0/auth0-react', ''),
   language: 'jsx',
   code: `import { createRoot } from 'react-dom/client';
 import { Auth0Provider, useAuth0 } from '@auth0/auth0-react';
@@ -206,7 +238,7 @@ console.log(tokens.claims());
   );
 
 /** The same for a public client. */
-const openIdClientPublic = (values: QuickstartValues): Snippet => {
+export const openIdClientPublic = (values: QuickstartValues): Snippet => {
   const { code, ...rest } = openIdClient(values);
   return {
     ...rest,
@@ -237,8 +269,7 @@ console.log(tokens.claims);
   );
 
 /** For Next.js. The SDK has its own addresses for login, callback and logout. */
-const nextJs = (values: QuickstartValues): Snippet => {
-  const callback = URL.parse(values.callback);
+export const nextJs = (values: QuickstartValues): Snippet => {
   return js(
     '@auth0/nextjs-auth0',
     `// proxy.js; middleware.js before Next.js 16
@@ -250,8 +281,8 @@ const client = new Auth0Client({
   clientSecret: process.env.CLIENT_SECRET,
   // 32 random bytes, which its session cookies are encrypted with.
   secret: process.env.AUTH0_SECRET,
-  appBaseUrl: ${quoted(callback?.origin ?? values.callback)},
-  routes: { callback: ${quoted(callback?.pathname ?? '/')} },
+  appBaseUrl: ${quoted(originOf(values))},
+  routes: { callback: ${quoted(pathOf(values))} },
 });
 
 export const proxy = (request) => client.middleware(request);
