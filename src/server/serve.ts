@@ -4,6 +4,7 @@ import { copyFile, mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Logger } from 'pino';
 import { addExample } from '../features/console/administrators/example.ts';
+import type { TenantFile } from '../records/tenant/tenant.ts';
 import { systemClock } from '../runtime/clock.ts';
 import { exitNow } from '../runtime/exit-now.ts';
 import type { Tracing } from '../runtime/tracing.ts';
@@ -13,7 +14,9 @@ import { EXAMPLE_FILE, exampleUser, isFirstStart } from '../tenant/examples.ts';
 import { type LoadedTenant, loadTenantFile } from '../tenant/load.ts';
 import { fail } from './fault.ts';
 import { type Running, startGatehouse } from './start.ts';
+import { checkFile } from './start-checks.ts';
 import { type Output, welcome } from './terminal.ts';
+import { type TenantWatch, watchTenant } from './watch-tenant.ts';
 import { type Ready, serveAsWorker } from './workers.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -36,6 +39,7 @@ export async function serve(
 ): Promise<void> {
   const { isWorker } = cluster;
   let running: Running | undefined;
+  let watch: TenantWatch | undefined;
   let stopping = false;
   const end = (code: number): void => {
     if (stopping) return;
@@ -43,6 +47,7 @@ export async function serve(
     // Acknowledged writes are already on disk.
     if (running === undefined) process.exit(code);
     setTimeout(() => exitNow(code), stopBudget + EXIT_GRACE_MS).unref();
+    watch?.close();
     const { tenant } = running;
     const exit = (exitCode: number) => {
       if (tenant.isHeldUp()) exitNow(exitCode);
@@ -66,8 +71,16 @@ export async function serve(
     });
   }
   try {
-    const loadTenant = (settings: Settings) => tenantOf(settings, env, log);
+    const files: string[] = [];
+    let tenant: TenantFile | undefined;
+    const loadTenant = async (settings: Settings) => {
+      const loaded = await tenantOf(settings, env, log, (path) => files.push(path));
+      tenant = loaded.tenant;
+      return loaded;
+    };
     running = await startGatehouse({ env, log, tracing, loadTenant, isWorker });
+    if (tenant !== undefined && isWatched(running, output))
+      watch = watchFile(running, { tenant, files }, env, log);
   } catch (thrown) {
     return fail(thrown);
   }
@@ -89,14 +102,45 @@ function surviveFaults(log: Logger, end: () => void): void {
 }
 
 /** Loads the tenant file. On the first start it first writes the example tenant file. */
-async function tenantOf(settings: Settings, env: Environment, log: Logger): Promise<LoadedTenant> {
+async function tenantOf(
+  settings: Settings,
+  env: Environment,
+  log: Logger,
+  onFile: (path: string) => void,
+): Promise<LoadedTenant> {
   const { tenantFile } = settings;
   if (isFirstStart(settings, env)) {
     await mkdir(dirname(tenantFile), { recursive: true });
     await copyFile(EXAMPLE_FILE, tenantFile);
     log.info({ file: tenantFile }, 'wrote an example tenant file: edit it to your needs');
   }
-  return loadTenantFile(tenantFile, env);
+  return loadTenantFile(tenantFile, env, onFile);
+}
+
+/** Reports whether changes of the tenant file are taken over while the server runs. */
+function isWatched({ settings }: Running, output: Output): boolean {
+  const { watchTenant } = settings;
+  return watchTenant === 'on' || (watchTenant === 'in-terminal' && output.isTTY === true);
+}
+
+function watchFile(
+  { settings, follow }: Running,
+  loaded: { tenant: TenantFile; files: readonly string[] },
+  env: Environment,
+  log: Logger,
+): TenantWatch | undefined {
+  if (follow === undefined) return undefined;
+  return watchTenant({
+    file: settings.tenantFile,
+    loaded,
+    load: async (onFile) => {
+      const next = await loadTenantFile(settings.tenantFile, env, onFile);
+      checkFile(settings, next, log);
+      return next;
+    },
+    follow,
+    log,
+  });
 }
 
 /** Announces the address: as a JSON line for a program, with first steps for a person at a terminal. */

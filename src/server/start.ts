@@ -29,6 +29,7 @@ import { storedFaults } from '../tenant/stored.ts';
 import { type Administrators, createAdministrators } from '../users/administrators.ts';
 import { createHasher, type Hasher } from '../users/hashing.ts';
 import { createUsers, type TenantUsers } from '../users/users.ts';
+import { applyFile } from './administration/orders.ts';
 import { listenForOrders } from './administration/socket.ts';
 import { listenAll } from './listen.ts';
 import type { TenantDependencies } from './parts.ts';
@@ -68,6 +69,12 @@ export interface Running {
   users: TenantUsers;
   administrators: Administrators;
   tenant: Tenant;
+  /**
+   * Takes over what differs between two versions of the tenant file, the newer of which has no faults. Undefined in a
+   * process that is one of several.
+   * @returns a line for each change.
+   */
+  follow: ((file: TenantFile, former: TenantFile) => Promise<string[]>) | undefined;
   /**
    * Finishes requests in flight, flushes and closes the store.
    * @param within time for all of it, milliseconds (default: {@link STOP_BUDGET}).
@@ -210,7 +217,11 @@ async function listenWithTenant({
         isGraceful,
       });
     };
-    return { settings, caFile: tls.caFile, store, users, administrators, tenant, stop };
+    const follow =
+      orders &&
+      ((next: TenantFile, former: TenantFile) =>
+        orders.inTurn(() => applyFile(orderDependencies, next, { mode: 'follow', former })));
+    return { settings, caFile: tls.caFile, store, users, administrators, tenant, follow, stop };
   } catch (thrown) {
     for (const server of servers) server.close();
     connections.closeAll();

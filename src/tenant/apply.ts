@@ -10,7 +10,7 @@ import type { UserRecord } from '../records/users/users.ts';
 import type { Random } from '../runtime/secrets.ts';
 import type { Store } from '../store/contract.ts';
 import { collectionByName } from '../store/contract.ts';
-import { type Change, changesOf, linesOf } from './changes.ts';
+import { type Change, changesOf, linesOf, subjectOf } from './changes.ts';
 import {
   APPLIED_COLLECTIONS,
   type AppliedCollection,
@@ -24,9 +24,10 @@ import { removeReferences } from './references.ts';
 
 /**
  * `create-missing` changes no existing record. It does not recreate one that the file declared the last time and
- * that was deleted since. `match` makes the store equal to the file, except for users.
+ * that was deleted since. `match` makes the store equal to the file, except for users. `follow` writes only what differs
+ * between `former` and the file.
  */
-type ApplyMode = 'create-missing' | 'match';
+type ApplyMode = { mode: 'create-missing' | 'match' } | { mode: 'follow'; former: TenantFile };
 
 interface DevelopmentUsers {
   findInConnection(connection: { name: string }, identifier: string): Promise<object | undefined>;
@@ -60,16 +61,27 @@ export interface ApplyDependencies {
 export async function applyTenant(
   deps: ApplyDependencies,
   file: TenantFile,
-  { mode, users }: { mode: ApplyMode; users: boolean },
+  { users, ...how }: ApplyMode & { users: boolean },
 ): Promise<string[]> {
   const { store } = deps;
   const { stored, wanted, changes } = await compare(deps, file);
-  const earlier = mode === 'match' ? new Set<string>() : await declaredEarlier(store);
+  const earlier = how.mode === 'match' ? new Set<string>() : await declaredEarlier(store);
   const isNew = (keys: readonly string[]) => !keys.some((key) => earlier.has(key));
-  const selected =
-    mode === 'match'
-      ? changes
-      : missing(stored, changes).filter(({ collection, after }) => isNew(namesOf(collection, after ?? {})));
+  const { selected, kept } = ((): { selected: Change[]; kept: Change[] } => {
+    switch (how.mode) {
+      case 'match':
+        return { selected: changes, kept: [] };
+      case 'follow':
+        return edited(deps, { former: how.former, file, stored, changes });
+      case 'create-missing':
+        return {
+          selected: missing(stored, changes).filter(({ collection, after }) =>
+            isNew(namesOf(collection, after ?? {})),
+          ),
+          kept: [],
+        };
+    }
+  })();
   await refuseInheritance(store, selected, { stored, declared: wanted });
   for (const name of APPLIED_COLLECTIONS) {
     const changesHere = selected.filter(({ collection }) => collection === name);
@@ -91,7 +103,7 @@ export async function applyTenant(
   const records = declared.flatMap((name) => wanted[name].flatMap((record) => namesOf(name, record)));
   const names = [...records, ...(users ? file.users : []).map((user) => userName(file, user))];
   await storeDeclared(store, names);
-  return [...linesOf(selected), ...newUsers.map(userLine)];
+  return [...linesOf(selected), ...newUsers.map(userLine), ...kept.map(keptLine)];
 }
 
 /** Returns what {@link applyTenant} would change in the mode `match`, without changing it. @throws as it does */
@@ -107,6 +119,8 @@ export async function planTenant(
 
 const userName = (file: TenantFile, user: DevelopmentUser) =>
   `users ${directoryOf(file, user)} ${user.email}`;
+const keptLine = (change: Change) =>
+  `${subjectOf(change).slice(2)} stays, because users belong to it: gatehouse apply removes it`;
 const userLine = ({ email }: DevelopmentUser) => `+ users.${email}`;
 
 async function compare({ store, random, managementAudience }: ApplyDependencies, file: TenantFile) {
@@ -117,6 +131,36 @@ async function compare({ store, random, managementAudience }: ApplyDependencies,
     now: new Date().toISOString(),
   });
   return { stored, wanted: declared, changes: changesOf(file, stored, declared) };
+}
+
+/** What users belong to, so that its removal takes more away than the file can restore. */
+const OF_USERS: readonly AppliedCollection[] = ['connections', 'organizations', 'roles'];
+
+// docs/understand/decisions/operating.md#a-development-server-follows-the-edits-of-its-tenant-file
+/**
+ * Returns the changes of what somebody has edited in the file, and `kept`, the removals that only `match` makes. What was
+ * changed elsewhere, and is the same in both versions of the file, is in neither.
+ */
+function edited(
+  { managementAudience }: ApplyDependencies,
+  {
+    former,
+    file,
+    stored,
+    changes,
+  }: { former: TenantFile; file: TenantFile; stored: TenantRecords; changes: readonly Change[] },
+): { selected: Change[]; kept: Change[] } {
+  // The same ids, secrets and times for both versions, where the file has none.
+  const options = { random: (bytes: number) => Buffer.alloc(bytes), managementAudience, now: '' };
+  const [before, after] = [former, file].map((one) => declaredRecords(one, stored, options)) as [
+    TenantRecords,
+    TenantRecords,
+  ];
+  const keyOf = ({ collection, id }: Change) => `${collection} ${id}`;
+  const keys = new Set(changesOf(file, before, after).map(keyOf));
+  const ofFile = changes.filter((change) => keys.has(keyOf(change)));
+  const isKept = (change: Change) => change.after === undefined && OF_USERS.includes(change.collection);
+  return { selected: ofFile.filter((one) => !isKept(one)), kept: ofFile.filter(isKept) };
 }
 
 function missing(stored: TenantRecords, changes: readonly Change[]): Change[] {

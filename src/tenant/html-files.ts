@@ -10,18 +10,21 @@ const TEXTS = { pages: 'html', emailTemplates: 'body', clients: 'custom_login_pa
 /** A path. HTML would contain a tag. */
 const PATH = /^[^<>\n]+\.html?$/i;
 
+interface HtmlFiles {
+  /** The paths are relative to it. */
+  directory: string;
+  env: Environment;
+  /** Gets a message for each file that cannot be read. */
+  faults: string[];
+  /** Called with the path of each file before it is read. */
+  onFile(path: string): void;
+}
+
 /**
  * Replaces paths in a document by the contents of their files. In a file `##NAME##` is replaced from the
  * environment if it is set; `${NAME}` is left alone, because it is JavaScript there.
- * @param directory the paths are relative to it.
- * @param faults gets a message for each file that cannot be read.
  */
-export function readHtmlFiles(
-  document: unknown,
-  directory: string,
-  env: Environment,
-  faults: string[],
-): unknown {
+export function readHtmlFiles(document: unknown, { directory, env, faults, onFile }: HtmlFiles): unknown {
   if (typeof document !== 'object' || document === null) return document;
   const sections = Object.entries(TEXTS).flatMap(([section, key]) => {
     const records: unknown = (document as Record<string, unknown>)[section];
@@ -30,8 +33,10 @@ export function readHtmlFiles(
       const path: unknown =
         typeof record === 'object' && record !== null ? (record as Record<string, unknown>)[key] : undefined;
       if (typeof path !== 'string' || !PATH.test(path)) return record;
+      const file = resolve(directory, path);
+      onFile(file);
       try {
-        const text = readFileSync(resolve(directory, path), 'utf8');
+        const text = readFileSync(file, 'utf8');
         return { ...(record as object), [key]: withVariables(text, env) };
       } catch {
         faults.push(`${section}[${index}].${key}: ${path} cannot be read`);

@@ -40,9 +40,17 @@ export interface LoadedTenant {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** @throws TenantFault */
-export async function loadTenantFile(path: string, env: Environment): Promise<LoadedTenant> {
+/**
+ * @param onFile called with the path of each file before it is read: this one, and those that it names.
+ * @throws TenantFault
+ */
+export async function loadTenantFile(
+  path: string,
+  env: Environment,
+  onFile: (path: string) => void = () => undefined,
+): Promise<LoadedTenant> {
   let text: string;
+  onFile(path);
   try {
     text = await readFile(path, 'utf8');
   } catch (thrown) {
@@ -50,7 +58,7 @@ export async function loadTenantFile(path: string, env: Environment): Promise<Lo
     const cause = code === 'ENOENT' ? 'there is no such file' : message;
     throw new TenantFault([`${path} cannot be read (${cause})`]);
   }
-  return parseTenant(text, env, path);
+  return parseTenant(text, env, path, onFile);
 }
 
 /**
@@ -58,14 +66,20 @@ export async function loadTenantFile(path: string, env: Environment): Promise<Lo
  * @param path the text's file, to which paths in it are relative. Without it no other file is read.
  * @throws TenantFault
  */
-export function parseTenant(text: string, env: Environment, path?: string): LoadedTenant {
+export function parseTenant(
+  text: string,
+  env: Environment,
+  path?: string,
+  onFile: (path: string) => void = () => undefined,
+): LoadedTenant {
   const yamlFault = ({ line, message }: YamlFault) => placed(path, line, `not valid YAML: ${message}`);
   const read = readYaml(text);
   if ('faults' in read) throw new TenantFault(read.faults.map(yamlFault));
   const withPlace = (sentence: string) => placed(path, read.lineOf(pathOf(sentence)), sentence);
   const faults: string[] = [];
   const filled = fillIn(read.value ?? {}, env, faults);
-  const complete = path === undefined ? filled : readHtmlFiles(filled, dirname(path), env, faults);
+  const complete =
+    path === undefined ? filled : readHtmlFiles(filled, { directory: dirname(path), env, faults, onFile });
   // Validating unfilled variables would only add misleading faults.
   if (faults.length > 0) throw new TenantFault(faults.map(withPlace));
   const result = checkTenant(complete);

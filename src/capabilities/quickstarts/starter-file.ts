@@ -38,8 +38,8 @@ const head = (
   hasUsers: boolean,
 ): string => `# Written by \`gatehouse init ${kind}\`. It is yours: edit it.
 #
-# \`npx gatehouse check\` names mistakes, \`npx gatehouse apply\` makes changes take effect; the server may go on
-# running. \${NAME} comes from the environment.
+# A development server in a terminal takes over what you change here, as soon as you save it. Other servers do when you
+# run \`npx gatehouse apply\`. \`npx gatehouse check\` names mistakes. \${NAME} comes from the environment.
 
 tenant:
   friendly_name: Gatehouse # the name on the login page

@@ -8,9 +8,10 @@ import { removeConnectionParts } from '../../features/management/resources/conne
 import { createOutbound, outboundRules } from '../../http/outbound/outbound.ts';
 import { SIGNING_ALGS, type SigningAlg } from '../../records/base/signing-algs.ts';
 import type { Records } from '../../records/collections.ts';
+import type { TenantFile } from '../../records/tenant/tenant.ts';
 import { outboundAllow, SECRET_SETTINGS, type Settings } from '../../settings/index.ts';
 import type { Store } from '../../store/contract.ts';
-import { applyTenant, planTenant } from '../../tenant/apply.ts';
+import { type ApplyDependencies, applyTenant, planTenant } from '../../tenant/apply.ts';
 import { type Change, subjectOf } from '../../tenant/changes.ts';
 import type { AppliedCollection } from '../../tenant/declared-records.ts';
 import { productionFaults } from '../../tenant/examples.ts';
@@ -29,41 +30,65 @@ import { script } from './script-test.ts';
 const document = z.strictObject({ tenant: z.record(z.string(), z.unknown()) });
 
 /** Returns a line for each change. */
-export const apply = order({ body: document, run: (deps, { tenant }) => applyOrPlan(deps, tenant, 'apply') });
+export const apply = order({
+  body: document,
+  run: async (deps, { tenant }) => {
+    const changed = await applyFile(deps, checked(deps, tenant), { mode: 'match' });
+    deps.log.info({ changes: changed.length }, 'a tenant file was applied by a command');
+    return changed;
+  },
+});
 
-export const plan = order({ body: document, run: (deps, { tenant }) => applyOrPlan(deps, tenant, 'plan') });
+export const plan = order({
+  body: document,
+  run: (deps, { tenant }) =>
+    planTenant(applyDependencies(deps, 'plan'), checked(deps, tenant), { users: !deps.settings.production }),
+});
 
 /** Returns the tenant file, YAML. */
 const exportOrder = order({ body: z.strictObject({}), run: ({ store }) => exportTenant(store) });
 
-async function applyOrPlan(
-  deps: OrderDependencies,
-  document: object,
-  command: 'apply' | 'plan',
-): Promise<string[]> {
-  const { store, users, random, settings, log } = deps;
-  // Checked again here, because the server's settings decide, not those of the command's environment.
+/** Checked again here, because the server's settings decide, not those of the command's environment. */
+function checked({ settings }: OrderDependencies, document: object): TenantFile {
   const { tenant } = readTenant(document);
   const faults = [
     ...metadataFaults(tenant),
     ...(settings.production ? productionFaults(tenant, settings) : []),
   ];
   if (faults.length > 0) throw new TenantFault(faults);
-  const applyDependencies = {
+  return tenant;
+}
+
+/** @param command what log events say that made a change, as it is typed. */
+function applyDependencies(deps: OrderDependencies, command: string): ApplyDependencies {
+  const { store, users, random, settings } = deps;
+  return {
     store,
     users,
     random,
     managementAudience: managementAudience(settings.issuer),
-    beforeRemoval: (collection: AppliedCollection, record: object) => removeParts(store, collection, record),
+    beforeRemoval: (collection, record) => removeParts(store, collection, record),
     onChange: (change: Change) =>
-      recordOrder(deps.events, 'apply', `Apply the tenant file: ${subjectOf(change)}`, change),
+      recordOrder(deps.events, command, `Apply the tenant file: ${subjectOf(change)}`, change),
   };
-  const withUsers = !settings.production;
-  if (command === 'plan') return planTenant(applyDependencies, tenant, { users: withUsers });
-  const changed = await applyTenant(applyDependencies, tenant, { mode: 'match', users: withUsers });
+}
+
+/**
+ * Applies a tenant file that has no faults. Orders do it, and the server itself when the file changes: never two at once.
+ * @returns a line for each change.
+ */
+export async function applyFile(
+  deps: OrderDependencies,
+  file: TenantFile,
+  how: { mode: 'match' } | { mode: 'follow'; former: TenantFile },
+): Promise<string[]> {
+  const command = how.mode === 'follow' ? 'start' : 'apply';
+  const changed = await applyTenant(applyDependencies(deps, command), file, {
+    ...how,
+    users: !deps.settings.production,
+  });
   deps.resumeRemovals();
   await deps.checkConnections();
-  log.info({ changes: changed.length }, 'a tenant file was applied by a command');
   return changed;
 }
 

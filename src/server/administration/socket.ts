@@ -28,8 +28,10 @@ const UNKNOWN_ORDER = 'the running server does not know this order: is it of ano
 /** How long a command may take to read its response while the server shuts down, in milliseconds. */
 const LAST_ANSWER_MS = 500;
 
-/** `close` waits for the order in progress, and stops transfers of users after their current step. */
 interface OrderListener {
+  /** Does something between two orders, which run one after another. */
+  inTurn<T>(work: () => Promise<T>): Promise<T>;
+  /** Waits for the order in progress, and stops transfers of users after their current step. */
   close(): Promise<void>;
 }
 
@@ -74,8 +76,10 @@ export async function listenForOrders(
       response.destroy();
     });
   });
-  if (!(await isListening(server, dataDir, log))) return { close: async () => undefined };
+  if (!(await isListening(server, dataDir, log)))
+    return { inTurn, close: async () => void (await lastOrder) };
   return {
+    inTurn,
     close: async () => {
       const closed = new Promise((resolve) => server.close(resolve));
       server.closeIdleConnections();
