@@ -1,10 +1,13 @@
-// The examples of applications: log in, call an API, log out, in a browser.
+// The examples of applications: log in, call an API, log out, in a browser; and what their APIs refuse.
 import { expect } from 'chai';
 import type { Page } from 'playwright-core';
+import { createAgent } from '../support/agent.ts';
 import { launchBrowser, type TestBrowser } from '../support/browser.ts';
+import { API, logIn, pkce, responseOf, token } from '../support/flows.ts';
+import { every, until } from '../support/wait-until.ts';
 import { ADA, control, type Example, logInAs, startExample } from './example.ts';
 
-const APPLICATIONS = ['express', 'react'];
+const APPLICATIONS = ['angular', 'express', 'javascript', 'react', 'vue'];
 
 for (const name of APPLICATIONS) {
   describe(`the example ${name}`, () => {
@@ -35,5 +38,41 @@ for (const name of APPLICATIONS) {
       await control(page, 'Log in').click();
       await page.getByLabel('Password', { exact: true }).waitFor();
     });
+
+    it('has an API that refuses a request without a token, and a token that lacks the scope', async () => {
+      const call = async (headers = {}) =>
+        (await fetch(`${example.apiOrigin}/api/messages`, { headers })).status;
+      // It may start later than the application.
+      const answers = () =>
+        call().then(
+          () => true,
+          () => false,
+        );
+      await until(answers, every(100));
+      expect(await call()).to.equal(401);
+      expect(await call({ authorization: 'Bearer x' })).to.equal(401);
+      expect(await call({ authorization: `Bearer ${await tokenWithoutScope(example)}` })).to.equal(403);
+    });
   });
+}
+
+/** Returns a user's access token for the API of the example, without a scope of the API. */
+async function tokenWithoutScope({ server, tenant }: Example): Promise<string> {
+  const agent = createAgent(server);
+  const { verifier, challenge } = pkce();
+  const { client_id = '', client_secret, callbacks } = tenant.clients[0] ?? {};
+  const redirect_uri = callbacks?.[0] ?? '';
+  const request = {
+    client_id,
+    redirect_uri,
+    response_type: 'code',
+    audience: API,
+    scope: 'openid',
+    state: 's',
+    code_challenge: challenge,
+    code_challenge_method: 'S256',
+  };
+  const { code } = responseOf(await logIn(agent, server, request, ADA));
+  const grant = { grant_type: 'authorization_code', client_id, client_secret, redirect_uri };
+  return (await token(agent, { ...grant, code, code_verifier: verifier })).json().access_token;
 }

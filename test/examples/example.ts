@@ -19,10 +19,19 @@ export interface Example {
   server: TestServer;
   /** Where its application is. */
   origin: string;
+  /** Where its API is, if it has one. */
+  apiOrigin: string;
+  /** Its config/tenant.yaml. */
+  tenant: ExampleTenant;
   folder: string;
   /** What its processes have printed. */
   output(): string;
   stop(): Promise<void>;
+}
+
+/** What a test needs of the first application of a tenant file. */
+interface ExampleTenant {
+  clients: { client_id: string; client_secret?: string; callbacks: string[] }[];
 }
 
 interface ExampleOptions {
@@ -46,8 +55,8 @@ export async function startExample(
   const [port, apiPort] = [await freePort(), await freePort()];
   const ported = (text: string) =>
     text.replaceAll(/\b4000\b/g, String(port)).replaceAll(/\b4001\b/g, String(apiPort));
-  const tenant = ported(await readFile(join(folder, 'config/tenant.yaml'), 'utf8'));
-  const server = await startServer({ tenant: parse(tenant) });
+  const tenant = parse(ported(await readFile(join(folder, 'config/tenant.yaml'), 'utf8')));
+  const server = await startServer({ tenant });
   await rewrite(folder, (text) => ported(text).replaceAll('localhost:3000', new URL(server.url).host));
   await mkdir(join(folder, 'data/tls'), { recursive: true });
   await writeFile(join(folder, 'data/tls/ca.pem'), server.ca);
@@ -82,7 +91,8 @@ export async function startExample(
       throw new Error(`${name} does not answer:\n${output}`, { cause: error });
     });
   }
-  return { server, origin, folder, output: () => output, stop };
+  const apiOrigin = `http://localhost:${apiPort}`;
+  return { server, origin, apiOrigin, tenant, folder, output: () => output, stop };
 }
 
 /** Rewrites the text files of a folder that have something to replace. */
