@@ -27,6 +27,10 @@ export async function documents(): Promise<Map<string, string>> {
     'docs/reference/limits.md': ['limits', limitsTable()],
     'docs/reference/settings.md': ['settings', settingsTable()],
     'docs/understand/security.md': ['hardening', hardeningList()],
+    'docs/do/tool-chain.md': [
+      'tools',
+      toolsTable(await readFile(`${ROOT}test/toolchain/record.json`, 'utf8')),
+    ],
   } as const;
   const withTables = Object.entries(tables).map(
     async ([path, [name, table]]): Promise<[string, string]> => [
@@ -107,6 +111,24 @@ function hardeningList(): string {
   return Object.entries(HARDENING)
     .map(([heading, lines]) => `### ${heading}\n\n${lines.map(lineOf).join('')}`)
     .join('\n');
+}
+
+/** What test/toolchain/toolchain.long.ts has seen. */
+function toolsTable(record: string): string {
+  const seen = JSON.parse(record) as Record<
+    string,
+    { version: string; date: string; steps: string[]; refused: string[] }
+  >;
+  return table(
+    ['tool', 'version', 'last tried', 'what worked', 'what was refused, as it should be'],
+    Object.entries(seen).map(([name, { version, date, steps, refused }]) => [
+      `\`${name}\``,
+      version,
+      date,
+      steps.join('; '),
+      refused.join('; ').replaceAll('\n', ' '),
+    ]),
+  );
 }
 
 function limitsTable(): string {

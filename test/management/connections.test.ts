@@ -34,10 +34,14 @@ describe('/connections', () => {
       },
     });
 
-  it('returns the members that `fields` names, and always is_domain_connection', async () => {
+  it('returns the members that `fields` names, and always id and is_domain_connection', async () => {
     const read = async (query: string) => (await callApi(server, 'GET', `/connections${query}`)).json();
     for (const one of (await read('?fields=id')) as object[])
       expect(one).to.have.all.keys('id', 'is_domain_connection');
+    const [{ id }] = (await read('')) as [{ id: string }];
+    // The Terraform provider reads this for the enabled clients of a connection.
+    const one = await read(`/${id}?fields=strategy%2Cname&include_fields=true`);
+    expect(one).to.have.all.keys('id', 'is_domain_connection', 'name', 'strategy').and.include({ id });
     const [all] = (await read('?fields=id,options&include_fields=false')) as { name: string }[];
     expect(all).to.include.keys('name', 'strategy').and.not.have.any.keys('id', 'options');
   });

@@ -57,7 +57,8 @@ const resource: Resource<'connections', ConnectionsDependencies> = {
   name: 'connection',
   noun: 'connections',
   list: { key: 'connections', perPage: 100 },
-  always: ['is_domain_connection'],
+  // As recorded. The Terraform provider takes the id of an answer with `fields=strategy,name` for the id of its resource.
+  always: ['id', 'is_domain_connection'],
   filters: {
     name: z.string().max(128).optional(),
     strategy: repeatable.optional(),
