@@ -28,6 +28,15 @@ describe('the tenant file', () => {
     expect(parseTenant(EXAMPLE, {}).warnings).to.deep.equal([]);
   });
 
+  it('may name the setting that lets requests contain the name of an organization, without a warning', () => {
+    const file = { tenant: { allow_organization_name_in_authentication_api: true } };
+    expect(readTenant(file).warnings).to.deep.equal([]);
+    const faults = faultsOf(() =>
+      readTenant({ tenant: { allow_organization_name_in_authentication_api: 'yes' } }),
+    );
+    expect(faults.join()).to.contain('allow_organization_name_in_authentication_api');
+  });
+
   it('that comes with Gatehouse is rejected in production', () => {
     const faults = productionFaults(parseTenant(EXAMPLE, {}).tenant, {});
     expect(faults.join('\n'))

@@ -77,6 +77,8 @@ const settingsSchema = z.looseObject({
   /** Where a login begins that no application begins. */
   default_redirection_uri: z.string().optional(),
   default_audience: z.string().optional(),
+  /** Whether requests may name an organization instead of giving its id, and tokens have the name. */
+  allow_organization_name_in_authentication_api: z.boolean().optional(),
   acr_values_supported: z.array(z.string().max(2048)).max(1000).nullish(),
   /** An extension: what classes (`acr`) of the tenant's own mean. @see AuthenticationClasses */
   acr_value_meanings: z.record(z.string(), z.enum(CLASS_MEANINGS)).optional(),
