@@ -5,6 +5,7 @@ import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import type { Page } from 'playwright-core';
 import { parse } from 'yaml';
+import { readTenant } from '../../src/tenant/load.ts';
 import { freePort } from '../support/free-port.ts';
 import { environment } from '../support/process.ts';
 import { startServer, type TestServer } from '../support/server.ts';
@@ -52,12 +53,17 @@ export async function startExample(
 ): Promise<Example> {
   const folder = join(WORKSPACE, name);
   await cp(join(EXAMPLES, name), folder, { recursive: true, force: true });
-  const [port, apiPort] = [await freePort(), await freePort()];
-  const ported = (text: string) =>
-    text.replaceAll(/\b4000\b/g, String(port)).replaceAll(/\b4001\b/g, String(apiPort));
-  const tenant = parse(ported(await readFile(join(folder, 'config/tenant.yaml'), 'utf8')));
-  const server = await startServer({ tenant });
-  await rewrite(folder, (text) => ported(text).replaceAll('localhost:3000', new URL(server.url).host));
+  const [serverPort, port, apiPort] = [await freePort(), await freePort(), await freePort()];
+  await rewrite(folder, (text) =>
+    text
+      .replaceAll('localhost:3000', `localhost:${serverPort}`)
+      .replaceAll(/\b4000\b/g, String(port))
+      .replaceAll(/\b4001\b/g, String(apiPort)),
+  );
+  const tenant = parse(await readFile(join(folder, 'config/tenant.yaml'), 'utf8'));
+  const unknown = readTenant(tenant).warnings.filter((line) => line.includes('is not known here'));
+  if (unknown.length > 0) throw new Error(`${name}/config/tenant.yaml: ${unknown.join(', ')}`);
+  const server = await startServer({ tenant, env: { PORT: String(serverPort) } });
   await mkdir(join(folder, 'data/tls'), { recursive: true });
   await writeFile(join(folder, 'data/tls/ca.pem'), server.ca);
 
