@@ -7,7 +7,7 @@ import { dirname, join, resolve } from 'node:path';
 import type { Metafile } from 'esbuild';
 import { APART, bundle, ROOT } from './bundle.ts';
 
-interface Manifest {
+export interface Manifest {
   name: string;
   version: string;
   license?: string;
@@ -15,7 +15,7 @@ interface Manifest {
   optionalDependencies?: Record<string, string>;
 }
 
-const manifestOf = (place: string): Manifest =>
+export const manifestOf = (place: string): Manifest =>
   JSON.parse(readFileSync(join(ROOT, place, 'package.json'), 'utf8'));
 
 /**
@@ -32,6 +32,14 @@ export async function standalone(directory: string): Promise<Metafile> {
   writeFileSync(join(directory, 'LICENSES.txt'), licencesOf(Object.keys(metafile.inputs)));
   return metafile;
 }
+
+/** Returns the directories of the packages whose code was written, from the repository. @param metafile what `standalone` returned. */
+export const packagesIn = ({ inputs }: Metafile): string[] =>
+  [...new Set([...placesOf(Object.keys(inputs)), ...withWhatTheyNeed(APART)])].sort();
+
+/** Returns the directories of the packages that files belong to. */
+const placesOf = (files: string[]): string[] =>
+  [...new Set(files.flatMap((file) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file) ?? []))].sort();
 
 /** Copies the files of the npm package. */
 function unpack(directory: string): void {
@@ -69,8 +77,7 @@ function findPackage(name: string, from: string): string | undefined {
 
 /** Collects the licences of the packages whose code is bundled. */
 function licencesOf(files: string[]): string {
-  const places = files.flatMap((file) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file) ?? []);
-  const texts = [...new Set(places)].sort().map((place) => {
+  const texts = placesOf(files).map((place) => {
     const { name, version, license = 'no licence named' } = manifestOf(place);
     const own = globSync('{LICEN[CS]E,COPYING,NOTICE}*', { cwd: join(ROOT, place) }).sort();
     const said = own.map((file) => readFileSync(join(ROOT, place, file), 'utf8').trim());

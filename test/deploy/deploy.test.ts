@@ -1,17 +1,23 @@
 // The files in deploy/, checked without a container engine or a cluster: they are well-formed, and each setting, port,
 // path and metric that they name exists.
 import { randomBytes } from 'node:crypto';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
+import { DCLinter } from 'dclint';
 import { parse, parseAllDocuments } from 'yaml';
+import { imageConfiguration } from '../../build/image/configuration.ts';
+import { USER } from '../../build/image/roots.ts';
 import { createMetrics } from '../../src/features/metrics/registry.ts';
 import { FEATURES } from '../../src/server/features.ts';
 import { describedSettings, readSettings } from '../../src/settings/index.ts';
+import { SCRATCH } from '../support/scratch-directory.ts';
 
 const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
 const NAMES = new Set(describedSettings().map(({ name }) => name));
-/** Variables that Node.js and glibc read. */
-const OF_NODE = ['NODE_OPTIONS', 'MALLOC_ARENA_MAX', 'MALLOC_TRIM_THRESHOLD_'];
+/** Variables that the system, Node.js and glibc read. */
+const OF_NODE = ['PATH', 'NODE_OPTIONS', 'MALLOC_ARENA_MAX', 'MALLOC_TRIM_THRESHOLD_'];
 
 const dockerfile = read('deploy/Dockerfile');
 const compose = parse(read('deploy/compose.yaml'));
@@ -24,13 +30,9 @@ const pod = ofKind('Deployment').spec.template.spec;
 const [container] = pod.containers;
 const unit = read('deploy/gatehouse.service');
 
+const image = imageConfiguration();
 const imageEnv = Object.fromEntries(
-  (/^ENV ((?:.*\\\n)*.*)$/m.exec(dockerfile)?.[1] ?? '')
-    .split(/\s*\\?\n\s*/)
-    .join(' ')
-    .trim()
-    .split(/\s+/)
-    .map((pair) => [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)]),
+  image.Env.map((pair) => [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)]),
 ) as Record<string, string>;
 
 /** With the values that an operator fills in. */
@@ -49,29 +51,38 @@ describe('deploy/', () => {
       expect(
         Object.keys(imageEnv).filter((name) => !NAMES.has(name) && !OF_NODE.includes(name)),
       ).to.deep.equal([]);
-      const last = dockerfile.slice(dockerfile.lastIndexOf('\nFROM '));
-      expect(last)
-        .to.match(/^USER node$/m)
-        .and.match(/^STOPSIGNAL SIGTERM$/m);
-      expect(last).to.match(new RegExp(`^EXPOSE ${imageEnv.PORT}$`, 'm'));
-      expect(last).not.to.contain('npm');
+      expect(image).to.deep.include({ User: `${USER}:${USER}`, StopSignal: 'SIGTERM' });
+      expect(image.ExposedPorts).to.have.all.keys(`${imageEnv.PORT}/tcp`);
+      expect(image.Volumes).to.have.all.keys(String(imageEnv.DATA_DIR));
+    });
+
+    it('starts from nothing, so it has no shell and no package manager', () => {
+      const last = dockerfile.slice(dockerfile.lastIndexOf('\nFROM ') + 1);
+      expect(last).to.match(/^FROM scratch$/m);
+      expect(last).not.to.match(/^(RUN|ADD|SHELL) /m);
+      expect([image.Entrypoint, image.Cmd, image.Healthcheck.Test].flat().join(' ')).not.to.match(
+        /\b(sh|npm)\b/,
+      );
     });
 
     it('names a probe that exists, and starts a file of the package', () => {
-      expect(dockerfile).to.match(/HEALTHCHECK[\s\S]*\/healthz/);
+      expect(image.Healthcheck.Test.join(' ')).to.contain('/healthz');
       expect(FEATURES.some(({ routes = {} }) => Object.keys(routes).includes('GET|HEAD /healthz'))).to.equal(
         true,
       );
-      const { bin, files } = JSON.parse(read('package.json'));
-      expect(dockerfile).to.contain(
-        `ENTRYPOINT ["node", "--max-semi-space-size=32", "/app/${bin.gatehouse}"]`,
-      );
+      const { bin, files, engines } = JSON.parse(read('package.json'));
+      expect(image.Entrypoint).to.deep.equal(['node', '--max-semi-space-size=32', `/app/${bin.gatehouse}`]);
       expect(files).to.include('dist');
       // Each version of Node.js that it is built with is supported.
-      const { engines } = JSON.parse(read('package.json'));
       const least = Number(/\d+/.exec(engines.node)?.[0]);
-      for (const [, version] of dockerfile.matchAll(/^FROM node:(\d+)/gm))
-        expect(Number(version)).to.be.at.least(least);
+      const versions = [...dockerfile.matchAll(/\bnode:(\d+)/g)];
+      expect(versions).not.to.have.length(0);
+      for (const [, version] of versions) expect(Number(version)).to.be.at.least(least);
+    });
+
+    it('is refused when it says what the image made without an engine would lack', () => {
+      expect(() => imageConfiguration(dockerfile.replace(/^USER .*\n/m, ''))).to.throw('has no USER');
+      expect(() => imageConfiguration(`${dockerfile}ONBUILD RUN true\n`)).to.throw('has ONBUILD');
     });
 
     it('keeps secret and large files out of its context', () => {
@@ -92,6 +103,24 @@ describe('deploy/', () => {
       expect(settings).to.include({ production: true, port: 3000, baseUrl: 'https://login.example.com' });
       expect(settings.tls.mode).to.equal('proxy');
       expect(settings.metrics).to.include({ port: 9464 });
+    });
+
+    it('matches the schema of Compose, and a linter finds nothing', () => {
+      const rules = {
+        // It publishes the ports of the proxy on all addresses; Compose builds the image that it names; the order is ours.
+        'no-unbound-port-interfaces': 0,
+        'no-build-and-image': 0,
+        'service-keys-order': 0,
+        'services-alphabetical-order': 0,
+      } as const;
+      const linter = new DCLinter({ rules, quiet: false, debug: false, exclude: [] });
+      const found = (path: string): { rule: string }[] =>
+        linter.lintFiles([path], false).flatMap(({ messages }: { messages: object[] }) => messages);
+      expect(found(fileURLToPath(new URL('../../deploy/compose.yaml', import.meta.url)))).to.deep.equal([]);
+      const wrong = join(mkdtempSync(join(SCRATCH, 'gatehouse-compose-')), 'compose.yaml');
+      writeFileSync(wrong, read('deploy/compose.yaml').replace('cap_drop: [ALL]', 'cap_drop: ALL'));
+      expect(found(wrong).map(({ rule }) => rule)).to.include('invalid-schema');
+      rmSync(dirname(wrong), { recursive: true });
     });
 
     it('has no secrets of its own and requires each', () => {
@@ -168,6 +197,7 @@ describe('deploy/', () => {
       const selectors = [
         ofKind('Deployment').spec.selector.matchLabels,
         ofKind('PodDisruptionBudget').spec.selector.matchLabels,
+        ofKind('NetworkPolicy').spec.podSelector.matchLabels,
         ...manifests.filter(({ kind }) => kind === 'Service').map(({ spec }) => spec.selector),
         pod.topologySpreadConstraints[0].labelSelector.matchLabels,
       ];
@@ -184,16 +214,37 @@ describe('deploy/', () => {
     });
 
     it('give containers no privileges, and write access to volumes only', () => {
-      expect(pod.securityContext.runAsNonRoot).to.equal(true);
+      expect(pod.securityContext).to.deep.include({ runAsNonRoot: true, runAsUser: USER, runAsGroup: USER });
+      expect(pod.securityContext.seccompProfile).to.deep.equal({ type: 'RuntimeDefault' });
       expect(pod.automountServiceAccountToken).to.equal(false);
       expect(container.securityContext).to.deep.include({
         allowPrivilegeEscalation: false,
         readOnlyRootFilesystem: true,
+        capabilities: { drop: ['ALL'] },
       });
       const mounts = container.volumeMounts.map(({ name }: { name: string }) => name);
       expect(mounts).to.have.members(pod.volumes.map(({ name }: { name: string }) => name));
       const paths = container.volumeMounts.map(({ mountPath }: { mountPath: string }) => mountPath);
       expect(paths).to.include.members([imageEnv.DATA_DIR, '/config']);
+    });
+  });
+
+  describe('the network policy', () => {
+    const { ingress, egress } = ofKind('NetworkPolicy').spec;
+
+    it('opens only ports of the container, each to one namespace', () => {
+      const open = ingress.flatMap(({ ports }: { ports: { port: string }[] }) =>
+        ports.map(({ port }) => port),
+      );
+      expect(open).to.have.members(container.ports.map(({ name }: { name: string }) => name));
+      for (const { from } of ingress) expect(from[0].namespaceSelector.matchLabels).to.be.an('object');
+    });
+
+    it('does not let the server reach the addresses that hand out credentials of a cloud', () => {
+      const blocks = egress.flatMap(({ to }: { to: { ipBlock?: { except: string[] } }[] }) =>
+        to.flatMap(({ ipBlock }) => ipBlock?.except ?? []),
+      );
+      expect(blocks).to.deep.equal(['169.254.169.254/32', 'fd00:ec2::254/128']);
     });
   });
 
