@@ -213,6 +213,7 @@ function consoleCapabilities({ settings, pause = timerPause }: TenantDependencie
       }),
     managementOpenApi: () => managementOpenApi(baseUrl),
     /** Returns the login of the example's administrator and the address of the console, if there are both. */
+    tenantFile: settings.tenantFile,
     exampleAdministrator: async () => {
       const example = settings.console ? await exampleOf(administrators) : undefined;
       return example && { ...example, consoleUrl: `${consoleUrl}${CONSOLE}` };

@@ -1,6 +1,7 @@
 // Every page in the states that users see it in, with models as the features make them.
 
 import { DONE_PAGE } from '../../src/capabilities/pages/views.ts';
+import { testProgram } from '../../src/capabilities/quickstarts/other-snippets.ts';
 import {
   OWN_CONFIRM_PAGE,
   OWN_PASSKEY_PAGE,
@@ -48,6 +49,7 @@ import {
   DEVELOPMENT_TOKENS_PAGE,
 } from '../../src/features/development/development-feature.ts';
 import { DEVELOPMENT_SCRIPTS_PAGE } from '../../src/features/development/development-scripts.ts';
+import { firstPrograms } from '../../src/features/development/first-programs.ts';
 import { DEVELOPMENT_INBOX_PAGE } from '../../src/features/development/inbox.ts';
 import { MFA_CODE_PAGE } from '../../src/features/factors/factor.ts';
 import { MFA_ENROLL_ADDRESS_PAGE } from '../../src/features/factors/message/message-factor.ts';
@@ -892,6 +894,14 @@ export const PAGES: Record<string, SitePage | AuthError> = {
       { name: 'Example web app', client_id: 'w3bQ1nqYk2v0JZ8rT5uXcD7eFgH9aBsL', app_type: 'regular_web' },
       { name: 'Example machine', client_id: 'example-m2m', app_type: 'non_interactive' },
     ],
+    programs: firstPrograms(
+      [
+        { client_id: 'example-spa', app_type: 'spa', callbacks: ['http://localhost:5173'] },
+        { client_id: 'example-web', app_type: 'regular_web', callbacks: ['http://localhost:3001/callback'] },
+      ],
+      'https://localhost:3000/',
+    ),
+    test: testProgram('config/tenant.yaml'),
     connections: [{ name: 'Username-Password-Authentication', strategy: 'auth0' }],
     tryLogin,
   }),

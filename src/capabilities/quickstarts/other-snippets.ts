@@ -76,3 +76,14 @@ const { profile } = await saml.validatePostResponseAsync({ SAMLResponse: form.SA
 console.log(profile);
 `,
   );
+
+/** A test of an application, with a server inside of it. @param tenantFile the path of the tenant file. */
+export const testProgram = (
+  tenantFile: string,
+): string => `import { startGatehouse } from 'gatehouse/testing';
+
+const gatehouse = await startGatehouse({ tenant: ${quoted(tenantFile)} });
+await gatehouse.users.create({ email: 'ada@example.test', password: 'A-good-Passw0rd' });
+// Point the application at gatehouse.domain, and log in.
+await gatehouse.stop();
+`;

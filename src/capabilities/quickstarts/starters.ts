@@ -11,7 +11,7 @@ export type Shape = 'spa' | 'regular_web' | 'native' | 'non_interactive' | 'api'
 export interface Starter {
   /** The argument of `gatehouse init`. */
   name: string;
-  /** For the terminal. */
+  /** For the terminal. That of a framework is shown in pages, too: a name, in no language. */
   title: string;
   shape: Shape;
   /** The port of its development server, and the path to which its SDK lets users return. */
@@ -46,7 +46,7 @@ export const STARTERS: readonly Starter[] = [
     run: (port) => `npx ng serve --port ${port}`,
     programs: [angular],
   },
-  { name: 'javascript', title: 'JavaScript in a browser', ...SPA, ...VITE, programs: [spaJs] },
+  { name: 'javascript', title: 'JavaScript', ...SPA, ...VITE, programs: [spaJs] },
   {
     name: 'nextjs',
     title: 'Next.js',
@@ -78,7 +78,7 @@ export const STARTERS: readonly Starter[] = [
   { name: 'hono', title: 'Hono', ...WEB, port: 3000, callbackPath: '/callback', programs: [hono] },
   {
     name: 'python',
-    title: 'Python: FastAPI or Flask',
+    title: 'Python',
     ...WEB,
     port: 8000,
     callbackPath: '/callback',

@@ -3,6 +3,7 @@
 import type { Context } from 'koa';
 import { z } from 'zod';
 import { declarePage, type Views } from '../../capabilities/pages/views.ts';
+import { testProgram } from '../../capabilities/quickstarts/other-snippets.ts';
 import { STANDARD_GRANTS, tokenBody } from '../../engine/base/parameter-schemas.ts';
 import { type Feature, feature } from '../../engine/provider/feature.ts';
 import { type GrantDeclaration, grantTypeOf } from '../../engine/token/tokens.ts';
@@ -16,6 +17,7 @@ import { TRY_LOGIN } from '../../records/clients/clients.ts';
 import type { Client, Connection } from '../../records/collections.ts';
 import type { Config } from '../../tenant/config.ts';
 import { SCRIPTS_PATH, type ScriptLogDependencies, scriptRoutes } from './development-scripts.ts';
+import { type FirstProgram, firstPrograms } from './first-programs.ts';
 import { INBOX_PATH, type InboxDependencies, inboxRoutes } from './inbox.ts';
 import { TRY_LOGIN_CALLBACK, tryLoginBuiltIns } from './try-login.ts';
 
@@ -67,6 +69,8 @@ interface DevelopmentDependencies extends InboxDependencies, ScriptLogDependenci
   baseUrl: string;
   /** The version of Gatehouse, which the page shows. */
   version: string;
+  /** The path of the tenant file. */
+  tenantFile: string;
   config: Config;
   /** Returns the example's administrator of the console, if there is one. */
   exampleAdministrator(): Promise<{ email: string; password: string; consoleUrl: string } | undefined>;
@@ -121,6 +125,9 @@ interface DevelopmentHomeModel {
   baseUrl: string;
   version: string;
   clients: readonly Pick<Client, 'client_id' | 'name' | 'app_type'>[];
+  programs: readonly FirstProgram[];
+  /** The program of a test. */
+  test: string;
   connections: readonly Pick<Connection, 'name' | 'strategy'>[];
   tryLogin: TryLogin;
   inboxUrl: string;
@@ -141,6 +148,8 @@ async function showHome(deps: DevelopmentDependencies, ctx: Context): Promise<vo
     baseUrl,
     version,
     clients,
+    programs: firstPrograms(clients, `${baseUrl}/`),
+    test: testProgram(deps.tenantFile),
     connections,
     tryLogin: tryLoginOf(deps),
     inboxUrl: INBOX_PATH,
