@@ -1,8 +1,9 @@
 // Runs an example of `examples/` as its README says, with `npm start`, against a server of this process.
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
+import { promisify } from 'node:util';
 import type { Page } from 'playwright-core';
 import { parse } from 'yaml';
 import { readTenant } from '../../src/tenant/load.ts';
@@ -35,11 +36,15 @@ interface ExampleTenant {
   clients: { client_id: string; client_secret?: string; callbacks: string[] }[];
 }
 
-interface ExampleOptions {
+export interface ExampleOptions {
+  /** Commands that run before it, in its folder, as at its first start. */
+  setup?: string[][];
   /** Its command, by default `npm start`. */
   command?: string[];
   /** Whether an application answers at its origin; by default one does, and is waited for. */
   listens?: boolean;
+  /** Whether the API is a part of the application, at the same port. */
+  hasApiWithin?: boolean;
 }
 
 /**
@@ -49,9 +54,10 @@ interface ExampleOptions {
  */
 export async function startExample(
   name: string,
-  { command = ['npm', 'start'], listens = true }: ExampleOptions = {},
+  { setup = [], command = ['npm', 'start'], listens = true, hasApiWithin = false }: ExampleOptions = {},
 ): Promise<Example> {
   const folder = join(WORKSPACE, name);
+  await empty(folder);
   await cp(join(EXAMPLES, name), folder, { recursive: true, force: true });
   const [serverPort, port, apiPort] = [await freePort(), await freePort(), await freePort()];
   await rewrite(folder, (text) =>
@@ -67,6 +73,9 @@ export async function startExample(
   await mkdir(join(folder, 'data/tls'), { recursive: true });
   await writeFile(join(folder, 'data/tls/ca.pem'), server.ca);
 
+  for (const [program = '', ...args] of setup) {
+    await promisify(execFile)(program, args, { cwd: folder, env: environment({ CI: 'true' }) });
+  }
   const [file = '', ...args] = command;
   const child = spawn(file, args, { cwd: folder, detached: true, env: environment({ CI: 'true' }) });
   let output = '';
@@ -97,8 +106,15 @@ export async function startExample(
       throw new Error(`${name} does not answer:\n${output}`, { cause: error });
     });
   }
-  const apiOrigin = `http://localhost:${apiPort}`;
+  const apiOrigin = hasApiWithin ? origin : `http://localhost:${apiPort}`;
   return { server, origin, apiOrigin, tenant, folder, output: () => output, stop };
+}
+
+/** Removes what an earlier run has left, except packages. */
+async function empty(folder: string): Promise<void> {
+  for (const entry of await readdir(folder).catch(() => [])) {
+    if (!['node_modules', '.venv'].includes(entry)) await rm(join(folder, entry), { recursive: true });
+  }
 }
 
 /** Rewrites the text files of a folder that have something to replace. */

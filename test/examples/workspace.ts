@@ -14,7 +14,9 @@ export const WORKSPACE = fileURLToPath(new URL('../../node_modules/.cache/exampl
 const LOCK = fileURLToPath(new URL('./package-lock.json', import.meta.url));
 
 /** Examples with a package.json that are not run here, each with the reason. */
-export const NOT_RUN: Record<string, string> = {};
+export const NOT_RUN: Record<string, string> = {
+  'react-native': 'needs a device',
+};
 
 /** Returns the examples of Node.js that are run. */
 export function runnable(): string[] {
