@@ -1,8 +1,8 @@
 // Reads request bodies: small, uncompressed forms and JSON in UTF-8. Limits nesting and refuses malformed Unicode for
 // all handlers.
 import { parse as parseForm } from 'node:querystring';
+import { bodyParser } from '@koa/bodyparser';
 import type { Context, Middleware } from 'koa';
-import { getRawBody } from 'raw-body';
 import { AuthError } from '../errors.ts';
 import { type MultipartRules, readFormWithFile } from './multipart.ts';
 
@@ -62,27 +62,33 @@ export function readBody(
   textTypes: readonly string[] = [],
   ignoresNull = false,
 ): Middleware {
-  const types = [FORM, ...JSON_TYPES, ...textTypes];
+  const read = textReader(maxBytes, textTypes);
   return async (ctx, next) => {
     if (WITH_BODY.includes(ctx.method)) {
       refuseEncoded(ctx);
-      // A form with a file was read before.
-      const body = bodyOf(ctx) ?? (ctx.is(types) ? await readText(ctx, maxBytes) : '');
-      const ignored = ignoresNull && String(body).trim() === 'null';
-      Object.assign(ctx.request, { body: ignored ? {} : parse(ctx, body, textTypes) });
+      await read(ctx, async () => undefined);
+      const body = ignoresNull && String(bodyOf(ctx)).trim() === 'null' ? {} : parse(ctx, textTypes);
+      Object.assign(ctx.request, { body });
     }
     return next();
   };
 }
 
-/** @throws AuthError as {@link readBody}, also when the client closes the connection meanwhile. */
-async function readText(ctx: Context, maxBytes: number): Promise<string> {
-  const { length } = ctx.request;
-  try {
-    return await getRawBody(ctx.req, { encoding: 'utf-8', limit: maxBytes, length: length ?? null });
-  } catch (fault) {
-    throw (fault as { status?: number }).status === 413 ? tooLarge() : unreadable();
-  }
+/**
+ * Reads the text with @koa/bodyparser, which checks length and encoding. Parsing is done in this file: the package's
+ * parsers limit neither nesting nor member names.
+ */
+function textReader(maxBytes: number, textTypes: readonly string[]): Middleware {
+  return bodyParser({
+    parsedMethods: WITH_BODY,
+    enableTypes: ['text'],
+    extendTypes: { text: [FORM, ...JSON_TYPES, ...textTypes] },
+    textLimit: maxBytes,
+    encoding: 'utf-8',
+    onError: (fault) => {
+      throw 'status' in fault && fault.status === 413 ? tooLarge() : unreadable();
+    },
+  });
 }
 
 function refuseEncoded(ctx: Context): void {
@@ -92,7 +98,10 @@ function refuseEncoded(ctx: Context): void {
   throw new AuthError(415, 'invalid_request', 'The content coding of the request is not supported.');
 }
 
-function parse(ctx: Context, body: unknown, textTypes: readonly string[]): unknown {
+function parse(ctx: Context, textTypes: readonly string[]): unknown {
+  const body = bodyOf(ctx);
+  // It is undefined when the client closed the connection meanwhile.
+  if (body === undefined) throw unreadable();
   if (typeof body !== 'string' || body === '') return {};
   if (textTypes.length > 0 && ctx.is([...textTypes]) !== false) return body;
   // Clients that can only send JSON send a text as a JSON string.
