@@ -14,5 +14,5 @@ module.exports = {
   forbidOnly: true,
   require: ['./test/support/setup.ts'],
   // With `--parallel`: tests also wait for browsers and processes of their own.
-  jobs: availableParallelism() + 1,
+  jobs: availableParallelism() * 2,
 };
