@@ -27,4 +27,6 @@ export interface Measures {
   streamed(events: number, isAccepted: boolean): void;
   /** @param kind the name of the message's template. */
   message(kind: string, channel: 'email' | 'sms', outcome: 'sent' | 'failed'): void;
+  /** Records a try to send a message that failed; there may be further tries. */
+  messageTryFailed(channel: 'email' | 'sms'): void;
 }

@@ -1,5 +1,5 @@
 // The files in deploy/, checked without a container engine or a cluster: they are well-formed, and each setting, port,
-// path and metric that they name exists.
+// and path that they name exists.
 import { randomBytes } from 'node:crypto';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -9,7 +9,6 @@ import { DCLinter } from 'dclint';
 import { parse, parseAllDocuments } from 'yaml';
 import { imageConfiguration } from '../../build/image/configuration.ts';
 import { USER } from '../../build/image/roots.ts';
-import { createMetrics } from '../../src/features/metrics/registry.ts';
 import { FEATURES } from '../../src/server/features.ts';
 import { describedSettings, readSettings } from '../../src/settings/index.ts';
 import { SCRATCH } from '../support/scratch-directory.ts';
@@ -262,57 +261,6 @@ describe('deploy/', () => {
       const [, seconds] = /^TimeoutStopSec=(\d+)$/m.exec(unit) ?? [];
       expect(Number(seconds)).to.be.above(10);
       expect(unit).to.contain('StateDirectory=gatehouse').and.contain('DATA_DIR=/var/lib/gatehouse');
-    });
-  });
-
-  describe('monitoring', () => {
-    let known: Set<string>;
-    before(async () => {
-      const metrics = createMetrics('test');
-      metrics.read({ signingKeys: async () => [{ alg: 'RS256', age: 1 }], hashQueue: () => 0 });
-      const text = await metrics.text();
-      known = new Set(
-        [...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].flatMap(([, name = '', type]) =>
-          type === 'histogram' ? [`${name}_bucket`, `${name}_sum`, `${name}_count`] : [name],
-        ),
-      );
-    });
-    const named = (text: string) =>
-      [...text.matchAll(/\b(?:gatehouse|nodejs|process)_[a-z0-9_]+\b/g)].map(([name]) => name);
-
-    it('has a dashboard of metrics that exist', () => {
-      const dashboard = JSON.parse(read('deploy/grafana/gatehouse.json'));
-      const expressions: string[] = dashboard.panels.flatMap((panel: { targets: { expr: string }[] }) =>
-        panel.targets.map(({ expr }) => expr),
-      );
-      expect(expressions.length).to.be.above(15);
-      for (const expression of expressions) {
-        const names = named(expression);
-        expect(names, expression).not.to.have.length(0);
-        for (const name of names) expect(known.has(name), name).to.equal(true);
-      }
-      const ids = dashboard.panels.map(({ id }: { id: number }) => id);
-      expect(new Set(ids).size).to.equal(ids.length);
-    });
-
-    it('has alerts on metrics that exist, each with an explanation', () => {
-      const { groups } = parse(read('deploy/prometheus/alerts.yaml'));
-      const rules = groups.flatMap((group: { rules: object[] }) => group.rules);
-      expect(rules.length).to.be.above(8);
-      for (const { alert, expr, labels, annotations } of rules) {
-        if (alert !== 'GatehouseDown') expect(named(expr), alert).not.to.have.length(0);
-        for (const name of named(expr)) expect(known.has(name), `${alert}: ${name}`).to.equal(true);
-        expect(labels.severity, alert).to.be.oneOf(['critical', 'warning', 'info']);
-        expect(annotations.summary, alert).to.be.a('string');
-      }
-    });
-
-    it('has every metric of ours in the documents', () => {
-      const documented = read('docs/do/metrics.md');
-      for (const name of known) {
-        const [base = ''] = name.split(/_(?:bucket|sum|count)$/);
-        if (name.startsWith('gatehouse_')) expect(documented, base).to.contain(`\`${base}\``);
-      }
     });
   });
 

@@ -6,6 +6,7 @@ import { expect } from 'chai';
 import { createAgent } from '../support/agent.ts';
 import { logIn, spaTokens, tenant, token, USER, webRequest } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
+import { startMailServer } from '../support/smtp.ts';
 import { every, until } from '../support/wait-until.ts';
 
 const TOKEN = 'a-token-of-twenty-two-characters';
@@ -145,10 +146,12 @@ describe('metrics', () => {
       await record();
       await until(above(failures), every(50));
       expect(sampleOf(await readMetrics(server), events)).to.equal(0);
+      expect(sampleOf(await readMetrics(server), 'gatehouse_log_streams_failing')).to.equal(1);
       receiverAnswers = 200;
       server.tick(3_600_000);
       await record();
       await until(above(events), every(50));
+      expect(sampleOf(await readMetrics(server), 'gatehouse_log_streams_failing')).to.equal(0);
     });
 
     it('count requests that limits refuse, and messages', async () => {
@@ -170,6 +173,29 @@ describe('metrics', () => {
       ).to.be.above(0);
       expect(sampleOf(text, 'gatehouse_limited_total')).to.be.above(0);
     });
+  });
+
+  it('count tries to send that fail, and what waits to be sent', async () => {
+    const mail = await startMailServer();
+    mail.behave({ code: 451 });
+    const env = { METRICS_TOKEN: TOKEN, SMTP_URL: mail.url, MAIL_FROM: 'login@example.test' };
+    const server = await startServer({ tenant, env });
+    try {
+      const tries = async () =>
+        sampleOf(await readMetrics(server), 'gatehouse_message_tries_failed_total', { channel: 'email' });
+      expect(await tries()).to.equal(0);
+      const json = { client_id: 'spa', connection: 'users', email: USER.email };
+      await createAgent(server).request('/dbconnections/change_password', { json });
+      await until(async () => (await tries()) === 1, every(20));
+      expect(sampleOf(await readMetrics(server), 'gatehouse_deliveries_waiting')).to.be.above(0);
+      expect(server.logged()).to.contain('a try to send a message failed');
+      mail.behave('accept');
+      await server.tenant.close();
+      expect(sampleOf(await readMetrics(server), 'gatehouse_deliveries_waiting')).to.equal(0);
+    } finally {
+      await server.stop();
+      await mail.stop();
+    }
   });
 
   describe('with a port of their own', () => {

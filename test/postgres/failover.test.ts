@@ -41,7 +41,7 @@ describe('a server whose PostgreSQL fails over', () => {
     balancer = await startBalancer();
     balancer.to([portOf(primary)]);
     dataDir = mkdtempSync(join(tmpdir(), 'gatehouse-failover-'));
-    server = await startServer({ tenant, dataDir, env: { DATABASE_URL: addressed() } });
+    server = await startServer({ tenant, dataDir, env: { DATABASE_URL: addressed(), METRICS_PORT: '0' } });
     agent = createAgent(server);
   });
   after(async () => {
@@ -75,6 +75,12 @@ describe('a server whose PostgreSQL fails over', () => {
     };
     await primary.halt('kill');
     await expectBoth();
+    // Metrics are served without it.
+    const metrics = await fetch(`http://127.0.0.1:${server.metricsPort}/metrics`);
+    expect(metrics.status).to.equal(200);
+    expect(await metrics.text())
+      .to.match(/^gatehouse_http_requests_total\{.*status="503"/m)
+      .and.match(/^gatehouse_deliveries_waiting (?:Nan|NaN)$/m);
     // The address leads to the standby before it has been promoted.
     balancer.to([portOf(standby)]);
     await expectBoth();

@@ -15,6 +15,8 @@ export interface Cluster {
   url(database?: string): string;
   /** Its data directory. */
   data: string;
+  /** The directory of its programs, and the user that they must run as; undefined for this process's. */
+  programs: { bin: string; uid: number | undefined };
   /** Runs a statement in a database. */
   query(sql: string, database?: string): Promise<pg.QueryResult>;
   /** Kills the server, as a failing machine would, and starts it again. */
@@ -99,6 +101,7 @@ export async function startCluster({
   return {
     url,
     data,
+    programs: { bin: dirname(postgres), uid: nobody.uid },
     start,
     halt,
     query: (sql, database) => queryOnce(url(database), sql),

@@ -35,7 +35,7 @@ interface MessagesDependencies {
   log: Logger;
   clock: Clock;
   revoke(ref: CredentialRef): Promise<void>;
-  measures?: Pick<Measures, 'message'> | undefined;
+  measures?: Pick<Measures, 'message' | 'messageTryFailed'> | undefined;
   /** How long a caller waits for the outcome over all tries, milliseconds. */
   maxWait?: number;
 }
@@ -111,7 +111,14 @@ function channel(deps: MessagesDependencies, kind: 'email' | 'sms'): DeliveryKin
       if (content.decoy === true) return;
       if (content.until !== undefined && clock() >= content.until)
         throw new DeliveryError('rejected', 'what the message carried is no longer good');
-      await deliver(deps, await templates.render(content.kind, await noticeOf(deps, content)), id);
+      const message = await templates.render(content.kind, await noticeOf(deps, content));
+      try {
+        await deliver(deps, message, id);
+      } catch (error) {
+        deps.measures?.messageTryFailed(kind);
+        deps.log.warn({ kind: content.kind, err: error }, 'a try to send a message failed');
+        throw error;
+      }
       recordOutcome(deps, content);
     },
     isTemporary: (error) => error instanceof DeliveryError && error.code === 'unavailable',

@@ -9,6 +9,10 @@ interface Readings {
   signingKeys(): Promise<readonly { alg: string; age: number }[]>;
   /** Returns how many passwords wait to be hashed or verified. */
   hashQueue(): number;
+  /** Returns how many messages and logout tokens wait in the store. */
+  deliveries(): Promise<number>;
+  /** Returns how many log streams have a receiver that did not accept the latest batch. */
+  failingStreams(): Promise<number>;
 }
 
 export interface Metrics {
@@ -117,7 +121,7 @@ function loginMeasures(registers: Registry[]): Pick<Measures, 'event' | 'tokensI
 /** Returns the measures of what requests wait for: password hashes, the store, messages, log streams. */
 function partMeasures(
   registers: Registry[],
-): Pick<Measures, 'hashed' | 'storeOperation' | 'message' | 'streamed'> {
+): Pick<Measures, 'hashed' | 'storeOperation' | 'message' | 'messageTryFailed' | 'streamed'> {
   const histogram = (name: string, help: string, buckets: number[], labelNames: string[] = []) =>
     new Histogram({ name, help, buckets, labelNames, registers });
   const waits = histogram(
@@ -142,6 +146,14 @@ function partMeasures(
     labelNames: ['kind', 'channel', 'outcome'],
     registers,
   });
+  const failedTries = new Counter({
+    name: 'gatehouse_message_tries_failed_total',
+    help: 'Tries to send a message that failed; a message is tried several times before it is given up',
+    labelNames: ['channel'],
+    registers,
+  });
+  // They start at zero, so that the first failures after a start are an increase.
+  for (const channel of ['email', 'sms']) failedTries.inc({ channel }, 0);
   const streamed = new Counter({
     name: 'gatehouse_log_stream_events_total',
     help: 'Events that receivers of log streams have taken',
@@ -163,17 +175,22 @@ function partMeasures(
     },
     storeOperation: (operation, seconds) => store.observe({ operation }, seconds),
     message: (kind, channel, outcome) => messages.inc({ kind, channel, outcome }),
+    messageTryFailed: (channel) => failedTries.inc({ channel }),
   };
 }
 
-function readGauges(registers: Registry[], { signingKeys, hashQueue }: Readings): void {
+function readGauges(
+  registers: Registry[],
+  { signingKeys, hashQueue, deliveries, failingStreams }: Readings,
+): void {
   new Gauge({
     name: 'gatehouse_signing_key_age_seconds',
     help: 'Age of the key that signs, by algorithm',
     labelNames: ['alg'],
     registers,
     async collect() {
-      const keys = await signingKeys();
+      // While the store fails, the other metrics are needed most.
+      const keys = await signingKeys().catch(() => []);
       this.reset();
       for (const { alg, age } of keys) this.set({ alg }, age);
     },
@@ -186,4 +203,23 @@ function readGauges(registers: Registry[], { signingKeys, hashQueue }: Readings)
       this.set(hashQueue());
     },
   });
+  const ofStore = (name: string, help: string, count: () => Promise<number>) =>
+    new Gauge({
+      name,
+      help,
+      registers,
+      async collect() {
+        this.set(await count().catch(() => Number.NaN));
+      },
+    });
+  ofStore(
+    'gatehouse_deliveries_waiting',
+    'Messages and logout tokens that wait in the store to be sent, by any process',
+    deliveries,
+  );
+  ofStore(
+    'gatehouse_log_streams_failing',
+    'Log streams whose receiver did not accept the latest batch',
+    failingStreams,
+  );
 }

@@ -26,6 +26,14 @@ export async function switchMetricsOn({
   hasher.measure?.(metrics.measures);
   metrics.read({
     hashQueue: () => hasher.waiting?.() ?? 0,
+    deliveries: () => store.collection('deliveries').count(),
+    failingStreams: async () => {
+      const failing = (await listAll(store.collection('logStreamPositions'))).filter(
+        ({ failures }) => failures > 0,
+      );
+      const streams = await Promise.all(failing.map(({ id }) => store.collection('documents').get(id)));
+      return streams.filter((stream) => stream !== undefined && stream.body.status !== 'paused').length;
+    },
     signingKeys: async () => {
       const keys = await listAll(store.collection('signingKeys'));
       return keys
