@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
+import { rotateSigningKeys } from '../../src/capabilities/signing/signing-key-list.ts';
 import { createAgent } from '../support/agent.ts';
 import { logIn, spaTokens, tenant, token, USER, webRequest } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
@@ -135,6 +136,11 @@ describe('metrics', () => {
       const later = await readMetrics(server);
       const age = sampleOf(later, 'gatehouse_signing_key_age_seconds', { alg: 'RS256' });
       expect((age ?? Number.NaN) - before).to.be.within(3_600, 3_700);
+      const now = Date.now() + 3_600_000;
+      // The next key is as old, but has not signed yet.
+      await rotateSigningKeys(server.store, () => now);
+      const rotated = await readMetrics(server);
+      expect(sampleOf(rotated, 'gatehouse_signing_key_age_seconds', { alg: 'RS256' })).to.be.below(60);
     });
 
     it('count events that receivers of log streams accept, and failures', async () => {
@@ -179,7 +185,8 @@ describe('metrics', () => {
     const mail = await startMailServer();
     mail.behave({ code: 451 });
     const env = { METRICS_TOKEN: TOKEN, SMTP_URL: mail.url, MAIL_FROM: 'login@example.test' };
-    const server = await startServer({ tenant, env });
+    const pause = Promise.withResolvers<void>();
+    const server = await startServer({ tenant, env, pause: () => pause.promise });
     try {
       const tries = async () =>
         sampleOf(await readMetrics(server), 'gatehouse_message_tries_failed_total', { channel: 'email' });
@@ -190,9 +197,13 @@ describe('metrics', () => {
       expect(sampleOf(await readMetrics(server), 'gatehouse_deliveries_waiting')).to.be.above(0);
       expect(server.logged()).to.contain('a try to send a message failed');
       mail.behave('accept');
-      await server.tenant.close();
-      expect(sampleOf(await readMetrics(server), 'gatehouse_deliveries_waiting')).to.equal(0);
+      pause.resolve();
+      await until(
+        async () => sampleOf(await readMetrics(server), 'gatehouse_deliveries_waiting') === 0,
+        every(20),
+      );
     } finally {
+      pause.resolve();
       await server.stop();
       await mail.stop();
     }

@@ -24,6 +24,8 @@ export interface Phase {
   to: Scrape;
   /** The alerts that fire at its end, all of them. */
   firing: readonly string[];
+  /** Whether Prometheus does not know the process, so that there is not even `up`. */
+  isAbsent?: boolean;
   /** Others that may fire as well. */
   possible?: readonly string[];
 }
@@ -97,7 +99,9 @@ function series(phases: readonly Phase[]): { series: string; values: string }[] 
       /\{(.*)\}$/,
       (_, labels: string) => `{job="gatehouse",instance="gatehouse:9464"${labels && `,${labels}`}}`,
     );
-  const up = phases.flatMap(({ minutes, to }) => Array(minutes).fill(to.values === undefined ? 0 : 1));
+  const up = phases.flatMap(({ minutes, to, isAbsent }) =>
+    Array(minutes).fill(isAbsent ? MISSING : to.values === undefined ? 0 : 1),
+  );
   return [
     { series: labelled('up{}'), values: up.join(' ') },
     ...[...names].map((name) => ({ series: labelled(name), values: valuesOf(name, phases).join(' ') })),

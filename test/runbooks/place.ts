@@ -56,6 +56,12 @@ export interface Place {
   child(): ChildProcess | undefined;
   /** Kills the process, as a crash would; nobody starts it again. */
   kill(): Promise<void>;
+  /** Starts it, as the machine does after a crash. It may end. */
+  start(): void;
+  /** Stops it, starts it, and waits until it is ready. */
+  restart(): Promise<void>;
+  /** Runs a command line of the operator. @returns its output. */
+  command(line: string): Promise<string>;
   /** Checks that each step of the page was run, so that none is on the page untried. */
   expectAllRun(): void;
   stop(): Promise<void>;
@@ -153,21 +159,21 @@ export async function startPlace({
       start();
     },
     'is-active': () => {
-      if (child === undefined) throw new Error('inactive');
+      if (child === undefined) throw new Error('failed');
     },
   };
   const systemd = http.createServer(async (request, response) => {
     try {
       await orders[String(request.url).slice(1)]?.();
-      response.end();
-    } catch {
-      response.writeHead(500).end();
+      response.end(request.url === '/is-active' ? 'active\n' : '');
+    } catch (thrown) {
+      response.writeHead(500).end(`${(thrown as Error).message}\n`);
     }
   });
   systemd.listen(0, '127.0.0.1');
   await once(systemd, 'listening');
   const { port } = systemd.address() as AddressInfo;
-  install(under('bin/systemctl'), `exec curl -fsS -X POST "http://127.0.0.1:${port}/$1"`);
+  install(under('bin/systemctl'), `exec curl -s --fail-with-body -X POST "http://127.0.0.1:${port}/$1"`);
   install(under('bin/journalctl'), `exec cat '${logFile}'`);
   for (const [name, script] of Object.entries(programs)) install(under(`bin/${name}`), script);
 
@@ -184,6 +190,27 @@ export async function startPlace({
     ...Object.entries(words),
   ];
 
+  /** Runs what an operator types, with the server's settings. @returns what is shown, in the words of the page. */
+  async function inShell(typed: string): Promise<{ code: number | null; shown: string }> {
+    const script = places.reduce((text, [written, here]) => text.replaceAll(written, here), typed);
+    const shell = spawn('bash', ['--norc', '-ec', `set -a; . '${settingsFile}'; set +a\n${script}`], {
+      cwd: root,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: {
+        ...environment(),
+        PATH: `${under('bin')}:${process.env.PATH}`,
+        CURL_CA_BUNDLE: under('var/ca.pem'),
+      },
+    });
+    let output = '';
+    for (const stream of [shell.stdout, shell.stderr])
+      stream.on('data', (data) => {
+        output += String(data);
+      });
+    const [code] = await once(shell, 'close');
+    return { code, shown: places.reduce((text, [written, here]) => text.replaceAll(here, written), output) };
+  }
+
   const log = () => readFileSync(logFile, 'utf8');
   const agent = () => createAgent({ url: proxy.url, ca });
   const metricsUrl = `http://127.0.0.1:${metricsPort}/metrics`;
@@ -196,6 +223,16 @@ export async function startPlace({
     log,
     child: () => child,
     kill: () => end('SIGKILL'),
+    start,
+    restart: async () => {
+      await orders.restart?.();
+      await place.ready();
+    },
+    command: async (line) => {
+      const { code, shown } = await inShell(line);
+      expect(code, `${line} ended with ${code}:\n${shown}`).to.equal(0);
+      return shown;
+    },
     logged: (text) => until(() => log().includes(text), every(50)),
     ready: () =>
       until(
@@ -222,26 +259,11 @@ export async function startPlace({
       const step = steps.get(name);
       if (step === undefined) throw new Error(`the page ${page} has no step ${name}`);
       run.add(name);
-      const script = places.reduce((text, [written, here]) => text.replaceAll(written, here), step.script);
-      const shell = spawn('bash', ['--norc', '-ec', `set -a; . '${settingsFile}'; set +a\n${script}`], {
-        cwd: root,
-        env: {
-          ...environment(),
-          PATH: `${under('bin')}:${process.env.PATH}`,
-          CURL_CA_BUNDLE: under('var/ca.pem'),
-        },
-      });
-      let output = '';
-      for (const stream of [shell.stdout, shell.stderr])
-        stream.on('data', (data) => {
-          output += String(data);
-        });
-      const [code] = await once(shell, 'close');
-      const shown = places.reduce((text, [written, here]) => text.replaceAll(here, written), output);
+      const { code, shown } = await inShell(step.script);
       expect(code, `step ${name} ended with ${code}:\n${shown}`).to.equal(0);
       const isAsShown = step.output === undefined || patternOf(step.output).test(shown.replace(/\n*$/, '\n'));
       expect(isAsShown, `step ${name} does not say what the page shows, but:\n${shown}`).to.equal(true);
-      return output;
+      return shown;
     },
     expectAllRun: () => expect([...steps.keys()].filter((name) => !run.has(name))).to.deep.equal([]),
     stop: async () => {

@@ -2,7 +2,7 @@
 import { AuthError } from '../../http/errors.ts';
 import type { SigningAlg } from '../../records/base/signing-algs.ts';
 import type { SigningKeyRecord } from '../../records/state/engine.ts';
-import type { Clock } from '../../runtime/clock.ts';
+import { type Clock, epochSeconds } from '../../runtime/clock.ts';
 import type { Store, Write } from '../../store/contract.ts';
 import type { SigningKey } from '../../tenant/tenant-snapshot.ts';
 import type { KeyHolder } from './holder.ts';
@@ -83,7 +83,8 @@ export async function prepareRotation(
     collection,
     update: from.id,
     change: (now) => {
-      if (now.state === from.state) return { ...now, state };
+      if (now.state === from.state)
+        return { ...now, state, ...(state === 'current' && { currentSince: epochSeconds(source.clock) }) };
       throw new AuthError(409, 'conflict', 'The signing keys were rotated at the same time.');
     },
   });

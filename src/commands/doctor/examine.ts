@@ -219,8 +219,8 @@ export function inspectionFindings(
   clock: Clock,
 ): Finding[] {
   return [
-    ...signingKeys.map(({ alg, createdAt }) => {
-      const age = clock() - createdAt * 1000;
+    ...signingKeys.map(({ alg, signsSince }) => {
+      const age = clock() - signsSince * 1000;
       const text = `${alg}: ${Math.floor(Math.max(0, age) / DAY_MS)} days old`;
       return age > OLD_KEY_MS ? keys.warning(`${text}: gatehouse keys rotate`) : keys.ok(text);
     }),

@@ -1,4 +1,5 @@
 // Switches metrics on. Their library is loaded only then.
+import { signsSince } from '../../records/state/engine.ts';
 import { type Clock, epochSeconds } from '../../runtime/clock.ts';
 import type { Store } from '../../store/contract.ts';
 import { measuredStore } from '../../store/instrumented.ts';
@@ -38,7 +39,7 @@ export async function switchMetricsOn({
       const keys = await listAll(store.collection('signingKeys'));
       return keys
         .filter(({ state }) => state === 'current')
-        .map(({ jwk, createdAt }) => ({ alg: String(jwk.alg), age: epochSeconds(clock) - createdAt }));
+        .map((key) => ({ alg: String(key.jwk.alg), age: epochSeconds(clock) - signsSince(key) }));
     },
   });
   return { metrics, store: measuredStore(store, metrics.measures) };

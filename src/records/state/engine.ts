@@ -15,6 +15,16 @@ export interface SigningKeyRecord extends Stored {
   x5c: string[];
   /** Epoch seconds. */
   createdAt: number;
+  /** When a rotation made it the current key, epoch seconds; not set if it was created as the current one. */
+  currentSince?: number;
+}
+
+/** Returns since when a current key signs, epoch seconds: it was published before, for as long as the key before it signed. */
+export function signsSince({
+  createdAt,
+  currentSince,
+}: Pick<SigningKeyRecord, 'createdAt' | 'currentSince'>): number {
+  return currentSince ?? createdAt;
 }
 
 /** A key that signs requests to an identity provider. */

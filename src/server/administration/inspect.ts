@@ -1,6 +1,7 @@
 // What `gatehouse doctor` reads from the store: its state, and the addresses that the tenant depends on.
 import { z } from 'zod';
 import { smsProviderOf } from '../../records/connections/passwordless.ts';
+import { signsSince } from '../../records/state/engine.ts';
 import { tenantMail } from '../../records/tenant/delivery.ts';
 import { sinkOf } from '../../records/tenant/log-streams.ts';
 import { ADMINISTRATORS } from '../../records/users/administrators.ts';
@@ -12,8 +13,8 @@ import { order } from './order.ts';
 
 /** Contains no secrets. */
 export interface Inspection {
-  /** `createdAt` is in epoch seconds. */
-  signingKeys: { alg: string; createdAt: number }[];
+  /** `signsSince` is in epoch seconds. */
+  signingKeys: { alg: string; signsSince: number }[];
   /** Date of the newest log event, ISO 8601. */
   newestEvent?: string;
   /**
@@ -48,7 +49,7 @@ export async function inspect({ store, clock }: { store: Store; clock: Clock }):
   const mail = tenantMail(tenant?.emailProvider)?.address;
   const enabledConnections = connections.filter(({ enabled_clients: clients }) => clients.length > 0);
   return {
-    signingKeys: keys.map(({ jwk, createdAt }) => ({ alg: String(jwk.alg), createdAt })),
+    signingKeys: keys.map((key) => ({ alg: String(key.jwk.alg), signsSince: signsSince(key) })),
     ...(event && { newestEvent: event.date }),
     ...(store.sharedClock && { clockAhead: clock() - store.sharedClock() }),
     addresses: [

@@ -139,7 +139,8 @@ async function openTables(pool: Pool, key: KeyObject, options: PostgresOptions):
         }),
       ),
     withSnapshot: (work) => track(() => withSnapshot({ pool, tables, clock }, work)),
-    ready: () => track(async () => void (await pool.run({ text: 'SELECT 1' }, []))),
+    // Tables that somebody has dropped are no store.
+    ready: () => track(async () => void (await pool.run({ text: 'SELECT FROM gatehouse_meta LIMIT 1' }, []))),
     close: () => (closing ??= close()),
   };
 }

@@ -184,7 +184,7 @@ export const SERVER_LINES: readonly HardeningLine[] = [
         ? unseen('there is no store yet: the first start makes the keys')
         : noneOf(
             inspection.signingKeys
-              .filter(({ createdAt }) => now - createdAt * 1000 > OLD_KEY_DAYS * DAY_MS)
+              .filter(({ signsSince }) => now - signsSince * 1000 > OLD_KEY_DAYS * DAY_MS)
               .map(({ alg }) => alg),
             { todo: `older than ${OLD_KEY_DAYS} days`, good: `none is older than ${OLD_KEY_DAYS} days` },
           ),
