@@ -16,6 +16,7 @@ const LOCK = fileURLToPath(new URL('./package-lock.json', import.meta.url));
 /** Examples with a package.json that are not run here, each with the reason. */
 export const NOT_RUN: Record<string, string> = {
   'react-native': 'needs a device',
+  'testcontainers-node': 'it needs a container engine; its README says how it was checked',
 };
 
 /** Returns the examples of Node.js that are run. */
