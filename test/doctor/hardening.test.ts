@@ -229,6 +229,13 @@ describe('the hardening checklist of gatehouse doctor', () => {
     expect([...(await go(GOOD, development, ['--hardening'])).lines.keys()]).to.deep.equal(ids);
   });
 
+  it('names applications that can give themselves all scopes', async () => {
+    const grant = { client_id: 'web', audience: MANAGEMENT, scope: ['update:client_grants'] };
+    expect((await go({ ...GOOD, clientGrants: [grant] })).lines.get('management-access')?.text).to.contain(
+      'Web',
+    );
+  });
+
   it('asks for shorter passwords where everybody has a second factor', async () => {
     const short = { complexity: { min_length: 8 }, dictionary: { active: true } };
     const databases = [{ ...DATABASE, options: { password_options: short } }];
@@ -258,7 +265,7 @@ describe('the hardening checklist of gatehouse doctor', () => {
     chmodSync(join(cwd, 'data'), 0o755);
     const open = (await go(GOOD)).lines;
     expect(open.get('files')?.verdict).to.equal('warning');
-    expect(open.get('outbox')?.text).to.contain('the 1 messages');
+    expect(open.get('outbox')?.text).to.contain('has 1 files');
   });
 
   it('looks at keys and administrators in the store, and at the tenant that is in force', async () => {

@@ -14,6 +14,7 @@ const REFUSED: Readonly<Record<string, readonly RegExp[]>> = {
   'auth0-python': [/second connection.*409/, /deleted application.*404/],
   'go-auth0': [/second connection.*409/, /deleted application.*404/],
   'com.auth0:auth0': [/second connection.*409/, /deleted application.*404/],
+  'auth0 (Ruby)': [/second connection.*409/, /deleted application.*404/],
   'terraform-provider-auth0': [/root key.*400/],
   'auth0-cli': [],
 };

@@ -85,6 +85,18 @@ const python: Tool = {
   },
 };
 
+const ruby: Tool = {
+  name: 'auth0 (Ruby)',
+  run: async (target) => {
+    const command = (process.env.TOOLCHAIN_RUBY ?? 'ruby').split(' ');
+    const advice =
+      'needs `gem install auth0 -v "~> 5"`, or TOOLCHAIN_RUBY, a command such as `ruby -I DIRECTORY`';
+    await prepared([...command, '-e', 'require "auth0"'], { env: {} }, advice);
+    const program = join(PROGRAMS, 'ruby/manage.rb');
+    return outcomeOf(await output([...command, program], { env: environment(target) }));
+  },
+};
+
 const go: Tool = {
   name: 'go-auth0',
   run: async (target) => {
@@ -262,7 +274,7 @@ const formOf = (command: string) =>
 /** Returns the id in the JSON that a command printed. */
 const idIn = (printed: string): string => /"(?:client_id|user_id|id)":\s*"([^"]+)"/.exec(printed)?.[1] ?? '';
 
-export const TOOLS: readonly Tool[] = [python, go, java, terraform, commandLine];
+export const TOOLS: readonly Tool[] = [python, go, java, ruby, terraform, commandLine];
 
 /** Returns a new directory below another. */
 export const scratchBelow = (directory: string): string => mkdtempSync(join(directory, 'toolchain-'));

@@ -67,7 +67,7 @@ export const SERVER_LINES: readonly HardeningLine[] = [
     check: ({ settings: { tls } }) =>
       tls.mode === 'proxy'
         ? noneOf(tls.trustedProxies.filter(isWide), {
-            todo: 'TRUSTED_PROXIES trusts more than a network of proxies',
+            todo: 'name the proxies themselves in TRUSTED_PROXIES, in place of',
             good: 'TRUSTED_PROXIES is narrow',
           })
         : passed('no proxy is trusted'),
@@ -96,8 +96,7 @@ export const SERVER_LINES: readonly HardeningLine[] = [
   {
     id: 'process',
     demand: 'Open no debugger of the process (`--inspect`), and do not switch off the check of certificates.',
-    check: ({ env }) =>
-      noneOf(openings(env), { todo: 'unset what opens the process', good: 'the process has no such option' }),
+    check: ({ env }) => noneOf(openings(env), { todo: 'unset it', good: 'the process has no such option' }),
   },
   {
     id: 'files',
@@ -136,7 +135,7 @@ export const SERVER_LINES: readonly HardeningLine[] = [
     check: ({ settings: { outboundAllow = [] } }) =>
       noneOf(
         outboundAllow.filter((one) => isWide(one) || NEVER.some((address) => reaches(one, address))),
-        { todo: 'OUTBOUND_ALLOW opens too much', good: `OUTBOUND_ALLOW has ${outboundAllow.length} entries` },
+        { todo: 'take from OUTBOUND_ALLOW', good: 'OUTBOUND_ALLOW opens nothing of the kind' },
       ),
   },
   {
@@ -170,7 +169,7 @@ export const SERVER_LINES: readonly HardeningLine[] = [
       return inspection === undefined
         ? unseen('there is no store yet: look again after the first start')
         : noneOf(inspection.administratorsWithoutFactor, {
-            todo: 'no second factor',
+            todo: 'a second factor is missing for',
             good: 'each has a second factor',
           });
     },
@@ -186,7 +185,10 @@ export const SERVER_LINES: readonly HardeningLine[] = [
             inspection.signingKeys
               .filter(({ signsSince }) => now - signsSince * 1000 > OLD_KEY_DAYS * DAY_MS)
               .map(({ alg }) => alg),
-            { todo: `older than ${OLD_KEY_DAYS} days`, good: `none is older than ${OLD_KEY_DAYS} days` },
+            {
+              todo: `run gatehouse keys rotate, because of keys of more than ${OLD_KEY_DAYS} days for`,
+              good: `none is older than ${OLD_KEY_DAYS} days`,
+            },
           ),
   },
   {
@@ -208,7 +210,7 @@ export const SERVER_LINES: readonly HardeningLine[] = [
     demand: 'Do not take the `DATA_DIR` of development into production: its outbox contains codes and links.',
     check: ({ outboxFiles }) =>
       outboxFiles > 0
-        ? toDo(`remove the ${outboxFiles} messages in the outbox`)
+        ? toDo(`remove the outbox, which has ${outboxFiles} files`)
         : passed('there is no outbox'),
   },
   {

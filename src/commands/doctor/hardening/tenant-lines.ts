@@ -18,6 +18,9 @@ const MIN_PASSWORD = { alone: 15, withFactor: 8 };
 /** Longest session and access token that need no reason, hours and seconds (NIST SP 800-63B-4 §2.1.3). */
 const LONGEST = { sessionHours: 720, tokenSeconds: 86_400 };
 
+/** Scopes with which an application can give itself all others. */
+const GRANT_SCOPES: readonly string[] = ['create:client_grants', 'update:client_grants'];
+
 const grantsOf = (client: ClientRecord): readonly string[] =>
   client.grant_types ?? defaultGrantTypes(client, authenticationMethod(client));
 
@@ -126,14 +129,17 @@ export const TENANT_LINES: readonly HardeningLine[] = [
     demand:
       'Keep `bruteForceProtection` and `suspiciousIpThrottling` on, with the shield `block`, for every connection.',
     check: ({ tenant }) =>
-      noneOf(protectionOff(tenant), { todo: 'off or without block', good: 'both block, everywhere' }),
+      noneOf(protectionOff(tenant), {
+        todo: 'switch on, with the shield block',
+        good: 'both are on and block, for every connection',
+      }),
   },
   {
     id: 'passwords',
     demand:
       'Require passwords of 15 characters, or of 8 where everybody has a second factor, and refuse common ones (`password_options.dictionary`; NIST SP 800-63B-4 §3.1.1.2).',
     check: ({ tenant }) =>
-      noneOf(weakDatabases(tenant), { todo: 'too weak', good: 'length and dictionary are enough' }),
+      noneOf(weakDatabases(tenant), { todo: 'require more of', good: 'every database requires enough' }),
   },
   {
     id: 'second-factors',
@@ -182,7 +188,7 @@ export const TENANT_LINES: readonly HardeningLine[] = [
         applications(tenant, (client) =>
           grantsOf(client).some((grant) => /^(password|implicit)$|password-realm$/.test(grant)),
         ),
-        { todo: 'password or implicit', good: 'no application has either' },
+        { todo: 'take password and implicit from', good: 'no application has either' },
       ),
   },
   {
@@ -192,7 +198,7 @@ export const TENANT_LINES: readonly HardeningLine[] = [
     check: ({ tenant }) =>
       noneOf(
         applications(tenant, (client) => client.callbacks.some((url) => isForDevelopment(client, url))),
-        { todo: 'http or localhost', good: 'all are https, or of native applications' },
+        { todo: 'remove http and localhost from', good: 'all are https, or of native applications' },
       ),
   },
   {
@@ -209,7 +215,7 @@ export const TENANT_LINES: readonly HardeningLine[] = [
             client.refresh_token.rotation_type !== 'rotating' &&
             client.require_proof_of_possession !== true,
         ),
-        { todo: 'neither rotates nor is bound', good: 'those of public applications rotate or are bound' },
+        { todo: 'let them rotate for', good: 'those of public applications rotate or are bound' },
       ),
   },
   {
@@ -222,7 +228,7 @@ export const TENANT_LINES: readonly HardeningLine[] = [
           ...applications(tenant, (client) => idTokenAlg(client) === 'HS256'),
           ...tenant.resourceServers.filter(({ signing_alg: alg }) => alg === 'HS256').map(({ name }) => name),
         ],
-        { todo: 'HS256', good: 'none does' },
+        { todo: 'replace HS256 for', good: 'no token is signed with a shared secret' },
       ),
   },
   {
@@ -234,19 +240,26 @@ export const TENANT_LINES: readonly HardeningLine[] = [
         resourceServers
           .filter(({ token_lifetime: life }) => life > LONGEST.tokenSeconds)
           .map(({ name }) => name),
-        { todo: 'more than a day', good: 'none lasts for more than a day' },
+        { todo: 'shorten token_lifetime of', good: 'none lasts for more than a day' },
       ),
   },
   {
     id: 'management-access',
     demand:
-      'Give each application that calls the Management API only the scopes that it needs. One with all scopes is as powerful as you are.',
+      'Give each application that calls the Management API only the scopes that it needs. One with all scopes, or with a scope to create or change client grants, which can give itself all others, is as powerful as an editor.',
     check: ({ tenant: { clientGrants, clients } }) => {
       const nameOf = (id: string) => clients.find(({ client_id }) => client_id === id)?.name ?? id;
-      const all = clientGrants
-        .filter(({ audience, allow_all_scopes: isAll }) => isManagementAudience(audience) && isAll === true)
+      const powerful = clientGrants
+        .filter(({ audience }) => isManagementAudience(audience))
+        .filter(
+          ({ scope, allow_all_scopes: isAll }) =>
+            isAll === true || scope.some((one) => GRANT_SCOPES.includes(one)),
+        )
         .map(({ client_id = '' }) => nameOf(client_id));
-      return noneOf(all, { todo: 'all scopes', good: 'no application has all scopes by one word' });
+      return noneOf(powerful, {
+        todo: 'narrow the scopes of',
+        good: 'no application has all scopes, or can give them to itself',
+      });
     },
   },
   {
@@ -270,7 +283,10 @@ export const TENANT_LINES: readonly HardeningLine[] = [
     check: ({ tenant }) =>
       noneOf(
         applications(tenant, ({ cross_origin_authentication: isOn }) => isOn === true),
-        { todo: 'cross_origin_authentication', good: 'no application takes passwords on its own page' },
+        {
+          todo: 'switch cross_origin_authentication off for',
+          good: 'no application takes passwords on its own page',
+        },
       ),
   },
   {
@@ -299,7 +315,8 @@ export const TENANT_LINES: readonly HardeningLine[] = [
     id: 'saml',
     demand:
       'Use SHA-256 or better in SAML, do not take responses that nobody asked for (`idpinitiated`), and tell no application an address that nobody has proved.',
-    check: ({ tenant }) => noneOf(weakSaml(tenant), { todo: 'weak', good: 'nothing of the kind' }),
+    check: ({ tenant }) =>
+      noneOf(weakSaml(tenant), { todo: 'mend', good: 'no application and no connection does any of this' }),
   },
   {
     id: 'directories',
@@ -312,7 +329,7 @@ export const TENANT_LINES: readonly HardeningLine[] = [
             return String(url).startsWith('ldap:') && startTls === false;
           })
           .map(({ name }) => name),
-        { todo: 'no TLS', good: 'none without TLS' },
+        { todo: 'use ldaps: or StartTLS for', good: 'no directory is reached without TLS' },
       ),
   },
 ];
