@@ -2,21 +2,11 @@
 // Nothing needs to be installed, and a start reads less than half as many files. To update a dependency, make the
 // directory again.
 import { execFileSync } from 'node:child_process';
-import { cpSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import type { Metafile } from 'esbuild';
 import { APART, bundle, ROOT } from './bundle.ts';
-
-export interface Manifest {
-  name: string;
-  version: string;
-  license?: string;
-  dependencies?: Record<string, string>;
-  optionalDependencies?: Record<string, string>;
-}
-
-export const manifestOf = (place: string): Manifest =>
-  JSON.parse(readFileSync(join(ROOT, place, 'package.json'), 'utf8'));
+import { licencesOf, manifestOf, packagesOf } from './bundled-packages.ts';
 
 /**
  * Writes the directory, with the versions that are installed here.
@@ -35,11 +25,7 @@ export async function standalone(directory: string): Promise<Metafile> {
 
 /** Returns the directories of the packages whose code was written, from the repository. @param metafile what `standalone` returned. */
 export const packagesIn = ({ inputs }: Metafile): string[] =>
-  [...new Set([...placesOf(Object.keys(inputs)), ...withWhatTheyNeed(APART)])].sort();
-
-/** Returns the directories of the packages that files belong to. */
-const placesOf = (files: string[]): string[] =>
-  [...new Set(files.flatMap((file) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file) ?? []))].sort();
+  [...new Set([...packagesOf(Object.keys(inputs)), ...withWhatTheyNeed(APART)])].sort();
 
 /** Copies the files of the npm package. */
 function unpack(directory: string): void {
@@ -73,17 +59,6 @@ function findPackage(name: string, from: string): string | undefined {
   const place = join(from, 'node_modules', name);
   if (existsSync(join(ROOT, place))) return place;
   return from === '' || from === '.' ? undefined : findPackage(name, dirname(from));
-}
-
-/** Collects the licences of the packages whose code is bundled. */
-function licencesOf(files: string[]): string {
-  const texts = placesOf(files).map((place) => {
-    const { name, version, license = 'no licence named' } = manifestOf(place);
-    const own = globSync('{LICEN[CS]E,COPYING,NOTICE}*', { cwd: join(ROOT, place) }).sort();
-    const said = own.map((file) => readFileSync(join(ROOT, place, file), 'utf8').trim());
-    return [`${name} ${version} (${license})`, ...said].join('\n\n');
-  });
-  return `${texts.join(`\n\n${'-'.repeat(80)}\n\n`)}\n`;
 }
 
 if (import.meta.main) {

@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from '../bundle.ts';
-import { manifestOf } from '../standalone.ts';
+import { manifestOf } from '../bundled-packages.ts';
 import { buildTime } from './archive.ts';
 
 export interface DebianPackage {
@@ -39,7 +39,8 @@ export function imageBill(places: string[], packages: DebianPackage[]): string {
   return `${JSON.stringify({ ...head, ...bill }, null, 2)}\n`;
 }
 
-function npmComponent(place: string, integrity?: string) {
+/** @param integrity of the package's archive, as in the lock file. */
+export function npmComponent(place: string, integrity?: string) {
   const { name, version, license } = manifestOf(place);
   const [algorithm, digest = ''] = integrity?.split('-') ?? [];
   return {

@@ -1,4 +1,6 @@
 // SMS with Twilio's client.
+import type HttpClient from 'twilio/lib/base/RequestClient.js';
+import type { MessageListInstance } from 'twilio/lib/rest/api/v2010/account/message.js';
 import type { Outbound } from '../../http/outbound/outbound.ts';
 import { DeliveryError, type TextMessage, type Transport } from '../../records/base/message-transport.ts';
 import type { TwilioAccount } from '../../records/sms-providers/sms-provider.ts';
@@ -46,9 +48,9 @@ export async function checkSmsAccount(
   outbound: Pick<Outbound, 'fetch'>,
   timeout: number,
 ): Promise<{ state: string } | { refused: number }> {
-  const { api } = createClient(await load(), settings, { outbound, timeout });
+  const { account } = createClient(await load(), settings, { outbound, timeout });
   try {
-    const { status } = await api.v2010.accounts(settings.accountSid).fetch();
+    const { status } = await account();
     return { state: String(status) };
   } catch (thrown) {
     const { status } = thrown as SmsFailure;
@@ -59,7 +61,21 @@ export async function checkSmsAccount(
   }
 }
 
-const load = async () => (await import('twilio')).default;
+/** Loads only those parts of the client that send messages. The package is 8 MB of code for all APIs of Twilio. */
+async function load() {
+  const [base, domain, version, message] = await Promise.all([
+    import('twilio/lib/base/BaseTwilio.js'),
+    import('twilio/lib/base/Domain.js'),
+    import('twilio/lib/base/Version.js'),
+    import('twilio/lib/rest/api/v2010/account/message.js'),
+  ]);
+  return {
+    Client: base.default.Client,
+    Domain: domain.default.default,
+    Version: version.default.default,
+    MessageListInstance: message.default.MessageListInstance,
+  };
+}
 
 /** @param id id of the message that it sends. */
 function createClient(
@@ -67,8 +83,7 @@ function createClient(
   settings: TwilioAccount,
   { outbound, timeout, id }: { outbound: Pick<Outbound, 'fetch'>; timeout: number; id?: string },
 ) {
-  const httpClient = new twilio.RequestClient();
-  httpClient.request = async (request) => {
+  const request: HttpClient['request'] = async (request) => {
     const { pathname, search, origin } = new URL(request.uri);
     // The client only accepts hosts of Twilio's.
     const target =
@@ -92,7 +107,14 @@ function createClient(
     // The client reads only these members of an answer.
     return { statusCode: answer.status, body: await answer.text() } as never;
   };
-  return twilio(settings.accountSid, settings.authToken, { httpClient });
+  const { accountSid, authToken } = settings;
+  // The client calls no other method of this.
+  const client = new twilio.Client(accountSid, authToken, { httpClient: { request } as HttpClient });
+  const version = new twilio.Version(new twilio.Domain(client, 'https://api.twilio.com'), '2010-04-01');
+  return {
+    messages: twilio.MessageListInstance(version as Parameters<typeof MessageListInstance>[0], accountSid),
+    account: () => version.fetch({ uri: `/Accounts/${encodeURIComponent(accountSid)}.json`, method: 'get' }),
+  };
 }
 
 interface SmsFailure {
