@@ -13,5 +13,12 @@ export function startApi(port) {
   api.post('/api/messages', requiredScopes('write:messages'), (_request, response) => {
     response.status(201).end();
   });
+  // The SDK's errors have a status.
+  api.use((error, _request, response, _next) => {
+    response
+      .status(error.status ?? 500)
+      .set(error.headers ?? {})
+      .json({ error: error.message });
+  });
   return api.listen(port, 'localhost');
 }

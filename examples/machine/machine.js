@@ -18,6 +18,6 @@ const call = (method) =>
     headers: { authorization: `Bearer ${accessToken}` },
   });
 console.log((await (await call('GET')).json()).message);
-console.log(`To write, the API answers ${(await call('POST')).status}: the application has no grant for it.`);
+console.log(`To write, the API answers ${(await call('POST')).status}.`);
 
 api.close();

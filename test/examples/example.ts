@@ -118,7 +118,7 @@ async function empty(folder: string): Promise<void> {
 }
 
 /** Rewrites the text files of a folder that have something to replace. */
-async function rewrite(folder: string, replaced: (text: string) => string): Promise<void> {
+export async function rewrite(folder: string, replaced: (text: string) => string): Promise<void> {
   for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
     const path = join(entry.parentPath, entry.name);
     if (!entry.isFile() || /node_modules|\.(?:png|ico|jar)$/.test(relative(folder, path))) continue;

@@ -16,6 +16,7 @@ const LOCK = fileURLToPath(new URL('./package-lock.json', import.meta.url));
 /** Examples with a package.json that are not run here, each with the reason. */
 export const NOT_RUN: Record<string, string> = {
   'react-native': 'needs a device',
+  'testing-cypress': "the program of Cypress is not a package of npm's: it is downloaded from its maker",
   'testcontainers-node': 'it needs a container engine; its README says how it was checked',
 };
 
@@ -26,12 +27,20 @@ export function runnable(): string[] {
   );
 }
 
+/**
+ * Returns the package.json of an example without Gatehouse itself: it is made from the sources, and put beside the other
+ * packages by the tests that use it.
+ */
+function manifestOf(name: string): string {
+  const manifest = JSON.parse(readFileSync(join(EXAMPLES, name, 'package.json'), 'utf8'));
+  delete manifest.devDependencies?.gatehouse;
+  return JSON.stringify(manifest);
+}
+
 /** Installs the packages, unless the same are installed. */
 export function install({ update = false } = {}): void {
   const names = runnable();
-  const manifests = Object.fromEntries(
-    names.map((name) => [name, readFileSync(join(EXAMPLES, name, 'package.json'), 'utf8')]),
-  );
+  const manifests = Object.fromEntries(names.map((name) => [name, manifestOf(name)]));
   const installed = join(WORKSPACE, 'installed.json');
   const wanted = JSON.stringify([manifests, existsSync(LOCK) ? readFileSync(LOCK, 'utf8') : '']);
   if (!update && existsSync(installed) && readFileSync(installed, 'utf8') === wanted) return;

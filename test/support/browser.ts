@@ -105,12 +105,13 @@ function fontsConfiguration(home: string): string {
   return `<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "fonts.dtd"><fontconfig><dir>${directory('fonts')}</dir><cachedir>${directory('cache')}</cachedir></fontconfig>`;
 }
 
-interface Installation {
+export interface Installation {
   executablePath: string;
   env: Record<string, string>;
 }
 
-async function installation(): Promise<Installation> {
+/** Returns the browser to start, and the environment that it needs. */
+export async function installation(): Promise<Installation> {
   const { CHROMIUM_PATH } = process.env;
   if (CHROMIUM_PATH !== undefined) return { executablePath: CHROMIUM_PATH, env: {} };
   const home = await unpacked();

@@ -2,7 +2,7 @@
 // time to start than from source. Built once for each state of the sources.
 import { createHash } from 'node:crypto';
 import { existsSync, globSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { bundle, ROOT } from '../../build/bundle.ts';
 import { lockName } from '../../src/store/lock.ts';
 import { until } from './wait-until.ts';
@@ -27,6 +27,11 @@ let programs: Promise<string> | undefined;
 export async function builtProgram(): Promise<string> {
   programs ??= build();
   return join(await programs, 'cli.js');
+}
+
+/** Returns a directory like that of the installed package, for programs that import `gatehouse/testing`. */
+export async function builtPackage(): Promise<string> {
+  return dirname(dirname(await builtProgram()));
 }
 
 /** Returns the file of `test/process/processes/server.ts`. */
