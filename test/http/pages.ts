@@ -400,6 +400,13 @@ export const PAGES: Record<string, SitePage | AuthError> = {
       { text: 'login.smsCode', url: '/sms', icon: 'phone' },
     ],
   }),
+  '/passwordless-passkey': sitePage(PASSWORDLESS_ADDRESS_PAGE, {
+    client,
+    channel: 'email',
+    address: '',
+    others: [],
+    passkey: { action: '/passkey', options: '{}', session: 's', autofill: true, button: true },
+  }),
   '/passwordless-sms': sitePage(
     PASSWORDLESS_ADDRESS_PAGE,
     { client, channel: 'sms', address: '12', others: [], alert: 'passwordless.sms.invalid' },

@@ -200,6 +200,37 @@ describe('the hosted pages of passkeys', () => {
     await page.getByText('This passkey belongs to no account here.').waitFor();
   });
 
+  it('offer one beside the code by e-mail of a connection without passwords, and tell there that one is unknown', async () => {
+    const connections = server.store.collection('connections');
+    const { id = '', options = {} } = (await connections.findBy('name', 'users'))[0] ?? {};
+    const email = await enrolled();
+    const methods = {
+      passkey: { enabled: true },
+      password: { enabled: false },
+      email_otp: { enabled: true },
+    };
+    await connections.update(id, (now) => ({
+      ...now,
+      options: { ...options, authentication_methods: methods },
+    }));
+    try {
+      await open();
+      await page.getByRole('heading', { name: 'Get a code by email' }).waitFor();
+      expect(await accessibilityFaults(page)).to.deep.equal([]);
+      await press('Use a passkey');
+      expect(await arrived()).to.include({ email });
+      await context.clearCookies();
+      await server.users.remove(await idOf(email));
+      await open();
+      await press('Use a passkey');
+      await page.getByText('This passkey belongs to no account here.').waitFor();
+      expect(await page.getByRole('button', { name: 'Email me a code' }).count()).to.equal(1);
+      expect(await page.getByLabel('Password').count()).to.equal(0);
+    } finally {
+      await connections.update(id, (now) => ({ ...now, options }));
+    }
+  });
+
   it('tell a user who cancels, or has no passkey, what to do', async () => {
     await open();
     await press('Use a passkey');

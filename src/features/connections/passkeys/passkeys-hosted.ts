@@ -6,7 +6,7 @@ import { readAssertion } from '../../../capabilities/webauthn/ceremonies.ts';
 import { serverRelyingParty } from '../../../capabilities/webauthn/relying-party.ts';
 import { formFields } from '../../../http/server/body.ts';
 import { PAGE, type RouteDeclarations } from '../../../http/server/router.ts';
-import { passkeyOptions } from '../../../records/database-options.ts';
+import { firstCode, passkeyOptions, passwordUse } from '../../../records/database-options.ts';
 import type { Events } from '../../../tenant/events.ts';
 import type { Users } from '../../../users/users.ts';
 import { userEvents } from '../../../users/users-declaration.ts';
@@ -15,6 +15,7 @@ import type { ShowNext } from '../../flow/flow-routes.ts';
 import { acceptsConnection, openRequestPage, type RequestPage } from '../../flow/request-page.ts';
 import type { PasswordFormDependencies } from '../database/base/form-dependencies.ts';
 import { renderLogin } from '../database/database-hosted.ts';
+import { showCodeForm } from '../passwordless/passwordless-hosted.ts';
 import { usableConnections } from '../resolve.ts';
 import { type EnrollmentDependencies, isFromOtherDevice, PASSKEY_STEP } from './enrollment.ts';
 import { type PasskeyDependencies, verifyPasskey } from './passkeys.ts';
@@ -91,5 +92,8 @@ async function showFailure(
   });
   const connection = await deps.config.connection(name);
   if (connection === undefined) return deps.showNext(ctx, page);
-  await renderLogin(deps, ctx, page, connection, { username: '', alert: 'passkey.wrong' }, 400);
+  const alert = 'passkey.wrong';
+  const kind = passwordUse(connection).logsIn ? undefined : firstCode(connection);
+  if (kind !== undefined) return showCodeForm(deps, ctx, page, { record: connection, kind }, alert);
+  await renderLogin(deps, ctx, page, connection, { username: '', alert }, 400);
 }

@@ -11,6 +11,7 @@ import type { Languages } from '../../../http/languages.ts';
 import { formFields } from '../../../http/server/body.ts';
 import { nameBrowser } from '../../../http/server/browser-cookie.ts';
 import { PAGE, type RouteDeclarations } from '../../../http/server/router.ts';
+import type { Connection } from '../../../records/collections.ts';
 import type { CodeKind } from '../../../records/database-options.ts';
 import type { Random } from '../../../runtime/secrets.ts';
 import { RegistrationRefused } from '../../../users/registration.ts';
@@ -28,6 +29,7 @@ import {
   stepPath,
   tooManyAlert,
 } from '../../flow/request-page.ts';
+import { type OfferDependencies, offerPasskey, type PasskeyOffer } from '../passkeys/enrollment.ts';
 import { identifierOf, type LoginChoice, loginChoices, mayUsePassword, passwordChoice } from '../resolve.ts';
 import type { ProofDependencies } from '../strategy.ts';
 import { type PasswordlessConnection, passwordlessConnection } from './connection.ts';
@@ -39,7 +41,7 @@ import { asPasswordless, beginSession, RESEND_SECONDS } from './session-routes.t
 import { redeem } from './verify.ts';
 
 export interface PasswordlessPagesDependencies
-  extends HostedDependencies,
+  extends AddressDependencies,
     StartDependencies,
     ProofDependencies {
   rateLimits: RateLimits;
@@ -222,7 +224,10 @@ interface CodePage {
   kind?: CodeKind;
 }
 
-interface PasswordlessAddressModel extends PageModel {
+/** What the page for the address needs; that of a database offers passkeys beside the code. */
+type AddressDependencies = HostedDependencies & OfferDependencies;
+
+interface PasswordlessAddressModel extends PageModel, Partial<PasskeyOffer> {
   address: string;
   channel: string;
   others: LoginChoice[];
@@ -232,7 +237,7 @@ export const PASSWORDLESS_ADDRESS_PAGE = declarePage<PasswordlessAddressModel>('
 
 /** Answers with the page for the address. @param input the address as typed, and the message key of an error. */
 async function showAddress(
-  deps: HostedDependencies,
+  deps: AddressDependencies,
   ctx: Context,
   codePage: CodePage,
   input: { address: string; alert?: string },
@@ -243,6 +248,8 @@ async function showAddress(
   const ownUrl = stepPath(page.waiting, stepOf(codePage));
   const codes = codePage.kind === undefined ? [] : codeChoices(page, connection.record);
   const password = (await mayUsePassword(deps.config, page)) ? [passwordChoice(page)] : [];
+  const passkey =
+    codePage.kind === undefined ? undefined : await offerPasskey(deps, ctx, page, connection.record);
   await renderPage(
     deps,
     ctx,
@@ -252,10 +259,23 @@ async function showAddress(
       ...pageModel(page, stepOf(codePage)),
       channel: connection.strategy.name,
       ...input,
+      ...passkey,
       others: [...password, ...codes, ...choices].filter(({ url }) => url !== ownUrl),
     },
     status,
   );
+}
+
+/** Answers with the page for the address that a code of a database is sent to. */
+export function showCodeForm(
+  deps: AddressDependencies,
+  ctx: Context,
+  page: RequestPage,
+  { record, kind }: { record: Connection; kind: CodeKind },
+  alert: string,
+): Promise<void> {
+  const codePage = { page, connection: asPasswordless(record, kind, false), kind };
+  return showAddress(deps, ctx, codePage, { address: '', alert }, 400);
 }
 
 interface PasswordlessCodeModel extends PageModel {
