@@ -1,5 +1,5 @@
 // Runs an example of `examples/` as its README says, with `npm start`, against a server of this process.
-import { execFile, spawn } from 'node:child_process';
+import { execFile, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
@@ -138,3 +138,13 @@ export async function logInAs(page: Page, { email, password } = ADA): Promise<vo
 /** Returns a button or link of an example by its text. */
 export const control = (page: Page, name: string) =>
   page.getByRole('button', { name, exact: true }).or(page.getByRole('link', { name, exact: true }));
+
+/** Returns whether a command succeeds, which shows whether its program is installed. */
+export function isThere([program = '', ...args]: string[]): boolean {
+  try {
+    execFileSync(program, args, { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,6 +1,5 @@
 // The examples of applications in other languages, each where its tools are installed: `npm run test:long`.
-import { execFileSync } from 'node:child_process';
-import type { ExampleOptions } from './example.ts';
+import { type ExampleOptions, isThere } from './example.ts';
 import { logsInCallsAndLogsOut } from './log-in-call-log-out.ts';
 
 const python: ExampleOptions = {
@@ -22,13 +21,4 @@ const LANGUAGES: Record<string, ExampleOptions & { needs: string[] }> = {
 for (const [name, { needs, ...options }] of Object.entries(LANGUAGES)) {
   if (isThere(needs)) logsInCallsAndLogsOut(name, { ...options, hasApiWithin: true });
   else it.skip(`the example ${name}: \`${needs.join(' ')}\` fails here`);
-}
-
-function isThere([program = '', ...args]: string[]): boolean {
-  try {
-    execFileSync(program, args, { stdio: 'ignore' });
-    return true;
-  } catch {
-    return false;
-  }
 }
