@@ -15,11 +15,11 @@ import { classWarnings } from '../records/users/authentication-classes.ts';
 import { crossFaults } from './cross-checks.ts';
 import { databaseWarnings } from './database-warnings.ts';
 import { readYaml, type YamlFault } from './document.ts';
-import { readHtmlFiles } from './html-files.ts';
 import { identifierWarnings } from './identifier-warnings.ts';
+import { readIncludedFiles } from './included-files.ts';
 import { directoryOf } from './names.ts';
 import { pageWarnings } from './pages.ts';
-import { fillIn } from './variables.ts';
+import { type Environment, fillIn, fillInYaml } from './variables.ts';
 
 /** A tenant file that cannot be used, with all faults: file and line if known, path, and cause. */
 export class TenantFault {
@@ -37,8 +37,6 @@ export interface LoadedTenant {
   /** Adds file and line to a message that begins with a path, such as `clients[0].name: …`. */
   withPlace(sentence: string): string;
 }
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
  * @param onFile called with the path of each file before it is read: this one, and those that it names.
@@ -72,20 +70,37 @@ export function parseTenant(
   path?: string,
   onFile: (path: string) => void = () => undefined,
 ): LoadedTenant {
-  const yamlFault = ({ line, message }: YamlFault) => placed(path, line, `not valid YAML: ${message}`);
-  const read = readYaml(text);
-  if ('faults' in read) throw new TenantFault(read.faults.map(yamlFault));
-  const withPlace = (sentence: string) => placed(path, read.lineOf(pathOf(sentence)), sentence);
+  const given = fillInYaml(text, env);
+  const lineOf = (line: number | undefined) => (line === undefined ? undefined : given.lineOf(line));
+  const yamlFault = ({ line, message }: YamlFault) =>
+    placed(path, lineOf(line), `not valid YAML: ${message}`);
+  const read = readYaml(given.text);
+  const unset = given.faults.map(({ line, message }) => placed(path, line, message));
+  if ('faults' in read) throw new TenantFault([...unset, ...read.faults.map(yamlFault)]);
+  const withPlace = (sentence: string) => placed(path, lineOf(read.lineOf(pathOf(sentence))), sentence);
   const faults: string[] = [];
-  const filled = fillIn(read.value ?? {}, env, faults);
+  const kept: string[] = [];
+  const filled = fillIn(read.value ?? {}, env, { faults, warnings: kept });
   const complete =
-    path === undefined ? filled : readHtmlFiles(filled, { directory: dirname(path), env, faults, onFile });
+    path === undefined
+      ? filled
+      : readIncludedFiles(filled, {
+          directory: dirname(path),
+          env,
+          faults,
+          onFault: (file, { line, message }) => unset.push(placed(file, line, message)),
+          onFile,
+        });
   // Validating unfilled variables would only add misleading faults.
-  if (faults.length > 0) throw new TenantFault(faults.map(withPlace));
+  if (faults.length + unset.length > 0) throw new TenantFault([...unset, ...faults.map(withPlace)]);
   const result = checkTenant(complete);
   if ('faults' in result) throw new TenantFault(result.faults.map(withPlace));
   const { tenant, warnings } = result;
-  return { tenant, warnings: [...read.warnings.map(yamlFault), ...warnings.map(withPlace)], withPlace };
+  return {
+    tenant,
+    warnings: [...read.warnings.map(yamlFault), ...[...kept, ...warnings].map(withPlace)],
+    withPlace,
+  };
 }
 
 /** Validates a parsed tenant. @throws TenantFault */

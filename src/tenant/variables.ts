@@ -1,39 +1,198 @@
-// Environment variables in a tenant file: `${NAME}` and `##NAME##` in any string. A backslash escapes either, so
-// that an export can be read again unchanged.
-// docs/understand/decisions/management-api.md#placeholders-of-deploy-tools-are-plain-text-in-requests
+// Environment variables in a tenant file. `##NAME##` is replaced by a value as it is, `@@NAME@@` by a value as JSON, as the
+// hosted service's deploy tool does in the text of each file; `${NAME}` is our own and stands in strings. A backslash
+// escapes each of them, so that an export can be read again unchanged.
+// docs/understand/decisions/operating.md#a-tenant-file-takes-variables-as-the-deploy-tool-does
+import { CST, Lexer } from 'yaml';
+import { isNamedSecret } from '../records/secrets.ts';
+import type { YamlFault } from './document.ts';
+import { isText } from './text-members.ts';
 
-type Environment = Readonly<Record<string, string | undefined>>;
+export type Environment = Readonly<Record<string, string | undefined>>;
 
-const VARIABLE = /\\?(?:\$\{([A-Za-z_][A-Za-z0-9_]*)\}|##([A-Za-z_][A-Za-z0-9_]*)##)/g;
+/** `@@name@@` in small letters is a mark of pages, mails and SAML requests (`@@config@@`, `@@password@@`). */
+const MARKER = /\\?(?:##([A-Za-z_][A-Za-z0-9_]*)##|@@([A-Z][A-Z0-9_]*)@@)/g;
+const VARIABLE = new RegExp(`${MARKER.source}|\\\\?\\$\\{([A-Za-z_][A-Za-z0-9_]*)\\}`, 'g');
 
-/** Replaces the variables of a document. Those that are not set are added to `faults`, with their paths. */
-export function fillIn(document: unknown, env: Environment, faults: string[]): unknown {
-  return mapStrings(document, '', (text, path) =>
-    text.replace(VARIABLE, (whole: string, braced?: string, hashed?: string) => {
+// A value may contain what looks like a variable. This character, which no text contains (Unicode 23.7), keeps it from being
+// replaced in turn; it is taken out at the end.
+const GUARD = '\uFDD0';
+const guarded = (value: string) => value.replace(/\$(?=\{)|#(?=#)|@(?=@)/g, `$&${GUARD}`);
+
+/** Returns a value as JSON: itself if it is JSON, such as a list or a number, else as a string. */
+function jsonOf(value: string): string {
+  try {
+    return JSON.stringify(JSON.parse(value));
+  } catch {
+    return JSON.stringify(value);
+  }
+}
+
+const notSet = (name: string, whole: string) =>
+  `the environment variable ${name} is not set (the text itself is \\${whole})`;
+
+interface FilledText {
+  text: string;
+  /** The variables that are not set. */
+  faults: YamlFault[];
+  /** Returns the line before the replacement: a value may have several. */
+  lineOf(line: number): number;
+}
+
+/**
+ * Replaces the variables that stand outside of quotes and block texts, where their values are read as YAML, and
+ * `"@@NAME@@"`. {@link fillIn} replaces the others, once the text is parsed: there a value cannot become more than a
+ * part of a string. Comments stay as they are.
+ */
+export function fillInYaml(text: string, env: Environment): FilledText {
+  const markers = [...text.matchAll(MARKER)].filter(
+    (marker) => !marker[0].startsWith('\\') && !isHeading(text, marker, env),
+  );
+  const closed = closedTokens(text, markers);
+  const faults: YamlFault[] = [];
+  const grown: { line: number; by: number }[] = [];
+  let filled = '';
+  let end = 0;
+  for (const { 0: whole, 1: hashed, 2: json, index } of markers) {
+    const around = closed.find((token) => token.start <= index && index < token.end);
+    const isWhole =
+      json !== undefined && around?.isQuoted === true && around.end - around.start === whole.length + 2;
+    if (around !== undefined && !isWhole) continue;
+    const line = text.slice(0, index).split('\n').length;
+    const name = hashed ?? json ?? '';
+    const value = env[name];
+    if (value === undefined) faults.push({ line, message: `${whole}: ${notSet(name, whole)}` });
+    const replacement = value === undefined ? 'null' : guarded(json === undefined ? value : jsonOf(value));
+    filled += text.slice(end, around?.start ?? index) + replacement;
+    end = around?.end ?? index + whole.length;
+    const by = replacement.split('\n').length - 1;
+    if (by > 0) grown.push({ line, by });
+  }
+  return {
+    text: filled + text.slice(end),
+    faults,
+    lineOf: (line) => grown.reduce((now, one) => Math.max(Math.min(now, one.line), now - one.by), line),
+  };
+}
+
+/** Returns whether it is a comment such as `##Applications##`, alone in its line. */
+function isHeading(text: string, { 0: whole, 1: hashed, index }: RegExpExecArray, env: Environment): boolean {
+  if (hashed === undefined || env[hashed] !== undefined) return false;
+  const start = text.lastIndexOf('\n', index - 1) + 1;
+  return text.slice(start).split('\n', 1)[0]?.trim() === whole;
+}
+
+interface Token {
+  start: number;
+  end: number;
+  isQuoted: boolean;
+}
+
+/** Returns the comments and the quoted and block texts. */
+function closedTokens(text: string, markers: readonly RegExpExecArray[]): Token[] {
+  // A marker is read as a word: `#` would begin a comment, and no value begins with `@` (YAML 1.2 5.3).
+  let words = text;
+  for (const { 0: whole, index } of markers)
+    words = words.slice(0, index) + 'x'.repeat(whole.length) + words.slice(index + whole.length);
+  const closed: Token[] = [];
+  let start = 0;
+  let isBlock = false;
+  let isScalar = false;
+  for (const source of new Lexer().lex(words)) {
+    const type = CST.tokenType(source);
+    if (type === 'doc-mode' || type === 'flow-error-end' || type === 'scalar') {
+      // These stand for nothing in the text.
+      isScalar = type === 'scalar';
+      continue;
+    }
+    const end = start + source.length;
+    const isQuoted = !isScalar && (type === 'single-quoted-scalar' || type === 'double-quoted-scalar');
+    if (isQuoted || type === 'comment' || (isScalar && isBlock)) closed.push({ start, end, isQuoted });
+    if (type === 'block-scalar-header') isBlock = true;
+    else if (isScalar) isBlock = false;
+    isScalar = false;
+    start = end;
+  }
+  return closed;
+}
+
+interface Findings {
+  /** Variables that are not set, each with its path. */
+  faults: string[];
+  warnings: string[];
+}
+
+/** Replaces the variables in the strings of a document. */
+export function fillIn(document: unknown, env: Environment, { faults, warnings }: Findings): unknown {
+  const filled = mapStrings(document, [], (text, path) =>
+    text.replace(VARIABLE, (whole: string, hashed?: string, json?: string, braced?: string) => {
+      if (braced !== undefined && isText(path)) return whole;
       if (whole.startsWith('\\')) return whole.slice(1);
-      const name = braced ?? hashed ?? '';
-      const found = env[name];
-      if (found === undefined) {
-        faults.push(`${path}: the environment variable ${name} is not set (the text itself is \\${whole})`);
-      }
-      return found ?? whole;
+      const name = hashed ?? json ?? braced ?? '';
+      const value = env[name];
+      if (value !== undefined) return json === undefined ? value : jsonOf(value);
+      // A secret that everybody can read in the file would be none.
+      const isNeeded =
+        hashed !== undefined || path.some(isNamedSecret) || (json !== undefined && text === whole);
+      if (isNeeded) faults.push(`${pathText(path)}: ${notSet(name, whole)}`);
+      else if (braced !== undefined)
+        warnings.push(
+          `${pathText(path)}: ${whole} is kept as it is, because no environment variable has that name`,
+        );
+      return whole;
     }),
   );
+  return mapStrings(filled, [], (text) => text.replaceAll(GUARD, ''));
+}
+
+/** Replaces `##NAME##` and `@@NAME@@` in a file that a tenant file names. `${NAME}` is JavaScript or a text's own there. */
+export function fillInFile(text: string, env: Environment): { text: string; faults: YamlFault[] } {
+  const faults: YamlFault[] = [];
+  const filled = text.replace(
+    MARKER,
+    (whole: string, hashed: string | undefined, json: string | undefined, index: number) => {
+      if (whole.startsWith('\\')) return whole.slice(1);
+      const name = hashed ?? json ?? '';
+      const value = env[name];
+      if (value !== undefined) return json === undefined ? value : jsonOf(value);
+      // Small letters are names of a script or a page rather than of the environment.
+      if (name === name.toUpperCase())
+        faults.push({ line: text.slice(0, index).split('\n').length, message: notSet(name, whole) });
+      return whole;
+    },
+  );
+  return { text: filled, faults };
 }
 
 /** Escapes a document so that {@link fillIn} returns it unchanged. */
 export function escapeVariables(document: unknown): unknown {
-  return mapStrings(document, '', (text) => text.replace(VARIABLE, (whole) => `\\${whole}`));
+  return mapStrings(document, [], (text, path) =>
+    text.replace(VARIABLE, (whole: string, _hashed?: string, _json?: string, braced?: string) =>
+      braced !== undefined && isText(path) ? whole : `\\${whole}`,
+    ),
+  );
 }
 
-function mapStrings(value: unknown, path: string, change: (text: string, path: string) => string): unknown {
+/** Returns a path as faults have it: `clients[0].name`. */
+export const pathText = (path: readonly string[]): string =>
+  path
+    .map((step) => (/^\d+$/.test(step) ? `[${step}]` : `.${step}`))
+    .join('')
+    .replace(/^\./, '');
+
+/** Returns a document with each of its strings changed. */
+export function mapStrings(
+  value: unknown,
+  path: readonly string[],
+  change: (text: string, path: readonly string[]) => string,
+): unknown {
   if (typeof value === 'string') return change(value, path);
-  if (Array.isArray(value)) return value.map((item, index) => mapStrings(item, `${path}[${index}]`, change));
+  if (Array.isArray(value))
+    return value.map((item, index) => mapStrings(item, [...path, String(index)], change));
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(
     Object.entries(value).map(([key, item]) => [
-      key,
-      mapStrings(item, path === '' ? key : `${path}.${key}`, change),
+      key.replaceAll(GUARD, ''),
+      mapStrings(item, [...path, key], change),
     ]),
   );
 }

@@ -71,9 +71,9 @@ describe('the tenant file', () => {
   });
 
   it('reports every variable that is not set, with its path', () => {
-    const faults = faultsOf(() => parseTenant("clients: [{ client_id: '${A}', name: '##B##' }]", {}));
+    const faults = faultsOf(() => parseTenant("clients: [{ client_secret: '${A}', name: '##B##' }]", {}));
     expect(faults).to.deep.equal([
-      'clients[0].client_id: the environment variable A is not set (the text itself is \\${A})',
+      'clients[0].client_secret: the environment variable A is not set (the text itself is \\${A})',
       'clients[0].name: the environment variable B is not set (the text itself is \\##B##)',
     ]);
   });

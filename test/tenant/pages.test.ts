@@ -34,7 +34,7 @@ clients: [{ name: Own, client_id: own, custom_login_page_on: true, custom_login_
   });
 
   it('take variables of the environment in files, and leave JavaScript template literals unchanged', async () => {
-    const script = '<script>go(`${location}`, "##CDN##", "##NOT_SET##", "@@config@@")</script>';
+    const script = '<script>go(`${location}`, "##CDN##", "##notSet##", "@@config@@")</script>';
     await writeFile(join(directory, 'login.html'), script);
     const { tenant } = await load('pages: [{ name: login, html: login.html }]', { CDN: 'cdn.test' });
     expect(tenant.pages?.[0]?.html).to.equal(script.replace('##CDN##', 'cdn.test'));
@@ -47,8 +47,8 @@ emailTemplates: [{ template: verify_email, body: mails/gone.html }]
 `).catch((thrown: unknown) => thrown);
     expect(fault).to.be.instanceOf(TenantFault);
     expect((fault as TenantFault).faults).to.deep.equal([
-      `pages[0].html: ./gone.html cannot be read (${join(directory, 'tenant.yaml')}:2)`,
-      `emailTemplates[0].body: mails/gone.html cannot be read (${join(directory, 'tenant.yaml')}:3)`,
+      `pages[0].html: ./gone.html cannot be read (there is no such file) (${join(directory, 'tenant.yaml')}:2)`,
+      `emailTemplates[0].body: mails/gone.html cannot be read (there is no such file) (${join(directory, 'tenant.yaml')}:3)`,
     ]);
   });
 

@@ -1,0 +1,76 @@
+// Scripts, pages and messages in files beside the tenant file, as the hosted service's deploy tool writes them.
+// docs/understand/decisions/operating.md#a-tenant-file-reads-only-files-of-its-own-folder
+import { readFileSync, realpathSync, statSync } from 'node:fs';
+import { join, relative, resolve, sep } from 'node:path';
+import type { YamlFault } from './document.ts';
+import { mayBeFile } from './text-members.ts';
+import { type Environment, fillInFile, mapStrings, pathText } from './variables.ts';
+
+/** The longest text that is taken for a path. */
+const MAX_PATH = 1_000;
+
+/** A path with the name of a script, a page or a message at its end. It is no comment, code or HTML. */
+const FILE_NAME = /^(?!\/[/*])[^<>\n\r;(){}="'`]+\.(?:html?|m?js|cjs|ts|liquid|txt|md|css)$/i;
+
+/** A path that says that it is one. */
+const RELATIVE = /^\.{1,2}[\\/][^<>\n\r;(){}]+$/;
+
+const OUTSIDE = 'it is not in the folder of the tenant file';
+
+/** The folders in which the deploy tool looks first. */
+const FOLDERS: Readonly<Record<string, string>> = { clients: 'clients', connections: 'connections' };
+
+interface IncludedFiles {
+  /** The folder of the tenant file. Paths are relative to it, and lead to nothing outside of it. */
+  directory: string;
+  env: Environment;
+  /** Gets a message for each file that cannot be read. */
+  faults: string[];
+  /** Called for each fault in a file. */
+  onFault(path: string, fault: YamlFault): void;
+  /** Called with the path of each file before it is read. */
+  onFile(path: string): void;
+}
+
+/** Replaces paths in a document by the contents of their files. */
+export function readIncludedFiles(document: unknown, options: IncludedFiles): unknown {
+  const { directory, env, faults, onFault, onFile } = options;
+  return mapStrings(document, [], (text, path) => {
+    if (!mayBeFile(path) || !isPath(text)) return text;
+    const name = text.trim().replaceAll('\\', '/');
+    const folder = FOLDERS[path[0] ?? ''];
+    const named = [
+      ...(folder === undefined ? [] : [join(directory, folder, name)]),
+      resolve(directory, name),
+    ];
+    const places = named.filter((one) => !isOutside(directory, one));
+    for (const place of places) onFile(place);
+    const file = places.find(isFile);
+    const fault = (cause: string) => {
+      faults.push(`${pathText(path)}: ${text.trim()} cannot be read (${cause})`);
+      return text;
+    };
+    if (file === undefined) return fault(places.length < named.length ? OUTSIDE : 'there is no such file');
+    // A link may lead out of the folder.
+    if (isOutside(realpathSync(directory), realpathSync(file))) return fault(OUTSIDE);
+    try {
+      const read = fillInFile(readFileSync(file, 'utf8'), env);
+      for (const one of read.faults) onFault(file, one);
+      return read.text;
+    } catch (thrown) {
+      return fault((thrown as NodeJS.ErrnoException).code ?? 'it cannot be opened');
+    }
+  });
+}
+
+const isPath = (text: string): boolean =>
+  text.length <= MAX_PATH && (RELATIVE.test(text.trim()) || FILE_NAME.test(text.trim()));
+
+function isFile(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isFile() ?? false;
+}
+
+function isOutside(directory: string, path: string): boolean {
+  const way = relative(resolve(directory), resolve(path));
+  return way === '..' || way.startsWith(`..${sep}`) || resolve(way) === way;
+}
