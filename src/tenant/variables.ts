@@ -11,7 +11,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** `@@name@@` in small letters is a mark of pages, mails and SAML requests (`@@config@@`, `@@password@@`). */
 const MARKER = /\\?(?:##([A-Za-z_][A-Za-z0-9_]*)##|@@([A-Z][A-Z0-9_]*)@@)/g;
-const VARIABLE = new RegExp(`${MARKER.source}|\\\\?\\$\\{([A-Za-z_][A-Za-z0-9_]*)\\}`, 'g');
+const VARIABLE = /\\?(?:##([A-Za-z_][A-Za-z0-9_]*)##|@@([A-Z][A-Z0-9_]*)@@|\$\{([A-Za-z_][A-Za-z0-9_]*)\})/g;
 
 // A value may contain what looks like a variable. This character, which no text contains (Unicode 23.7), keeps it from being
 // replaced in turn; it is taken out at the end.
