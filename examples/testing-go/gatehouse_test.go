@@ -50,7 +50,7 @@ func TestMain(m *testing.M) {
 func startGatehouse(data string) (gatehouse, error) {
 	command := os.Getenv("GATEHOUSE")
 	if command == "" {
-		command = "npx gatehouse"
+		command = "node ../../src/main.js"
 	}
 	words := strings.Fields(command)
 	process := exec.Command(words[0], words[1:]...)

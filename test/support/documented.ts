@@ -204,7 +204,7 @@ case "$1" in
     for name in "\${@:2}"; do
       case "$name" in
         -*) ;;
-        gatehouse)
+        */gatehouse-*.tgz)
           mkdir node_modules/gatehouse
           echo '{ "type": "module", "exports": { "./testing": "./testing.js" } }' > node_modules/gatehouse/package.json
           echo "export * from '${testing}'" > node_modules/gatehouse/testing.js ;;

@@ -20,7 +20,7 @@ def gatehouse(tmp_path_factory):
     """The domain of a Gatehouse with config/tenant.yaml, on a free port, with new data."""
     data = tmp_path_factory.mktemp("gatehouse")
     process = subprocess.Popen(
-        shlex.split(os.environ.get("GATEHOUSE", "npx gatehouse")),
+        shlex.split(os.environ.get("GATEHOUSE", "node ../../src/main.js")),
         cwd=Path(__file__).parent.parent,
         env={**os.environ, "PORT": "0", "DATA_DIR": str(data)},
         stdout=subprocess.PIPE,
