@@ -1,15 +1,20 @@
-// Makes `dist` of the published package: what runs, the declarations of what can be imported, and the licences of the
-// packages that are bundled.
+// Makes `dist` of the published package: what runs, the declarations of what can be imported, the licences of the
+// packages that are bundled, and the documents as a site.
 import { execFileSync } from 'node:child_process';
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { bundle, ROOT } from './bundle.ts';
 import { licencesOf } from './bundled-packages.ts';
+import { SITE, writeSite } from './docs/site.ts';
 
 const DIST = join(ROOT, 'dist');
 
-rmSync(DIST, { recursive: true, force: true });
+mkdirSync(DIST, { recursive: true });
+// The site is written in place, because a server of this checkout may be reading it.
+for (const name of readdirSync(DIST))
+  if (join(DIST, name) !== SITE) rmSync(join(DIST, name), { recursive: true });
+await writeSite();
 const { inputs } = await bundle(DIST, 'apart');
 writeFileSync(join(DIST, 'LICENSES.txt'), licencesOf(Object.keys(inputs)));
 

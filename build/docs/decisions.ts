@@ -1,5 +1,6 @@
 // The index of docs/understand/decisions, made from the headings of its pages.
 import { readdirSync, readFileSync } from 'node:fs';
+import { anchorOf } from './anchor.ts';
 
 /** A page of docs/understand/decisions: the headings of its decisions, each with the anchor that GitHub gives it. */
 export interface DecisionPage {
@@ -21,14 +22,6 @@ export function decisionPages(root: string): DecisionPage[] {
       decisions: headings.map((heading) => ({ heading, anchor: anchorOf(heading) })),
     };
   });
-}
-
-/** The anchor of a heading: in small letters, with hyphens for spaces, without other signs. */
-export function anchorOf(heading: string): string {
-  return heading
-    .toLowerCase()
-    .replaceAll(/[^\p{L}\p{N}\p{M}_ -]/gu, '')
-    .replaceAll(' ', '-');
 }
 
 export function decisionsReadme(root: string): string {

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { expect } from 'chai';
-import { anchorOf } from '../../build/docs/decisions.ts';
+import { anchorOf } from '../../build/docs/anchor.ts';
 import { ROOT } from '../../build/docs/documents.ts';
 
 /** The files of the repository, those that are not committed yet too. */

@@ -891,6 +891,7 @@ export const PAGES: Record<string, SitePage | AuthError> = {
     version: '0.1.0',
     inboxUrl: '/dev/inbox',
     scriptsUrl: '/dev/scripts',
+    documentsUrl: '/docs',
     administrator: {
       email: 'admin@example.test',
       password: 'Gatehouse-1',

@@ -17,6 +17,7 @@ import { TRY_LOGIN } from '../../records/clients/clients.ts';
 import type { Client, Connection } from '../../records/collections.ts';
 import type { Config } from '../../tenant/config.ts';
 import { SCRIPTS_PATH, type ScriptLogDependencies, scriptRoutes } from './development-scripts.ts';
+import { DOCUMENTS_PATH, documentRoutes } from './documents.ts';
 import { type FirstProgram, firstPrograms } from './first-programs.ts';
 import { INBOX_PATH, type InboxDependencies, inboxRoutes } from './inbox.ts';
 import { TRY_LOGIN_CALLBACK, tryLoginBuiltIns } from './try-login.ts';
@@ -94,6 +95,7 @@ const routes: RouteDeclarations<DevelopmentDependencies> = {
   'GET|HEAD /api/v2/openapi.json': { ...page, handle: sendManagementOpenApi },
   ...inboxRoutes,
   ...scriptRoutes,
+  ...documentRoutes,
 };
 
 type DevelopmentNeeds = Omit<DevelopmentDependencies, 'config'> & {
@@ -132,6 +134,7 @@ interface DevelopmentHomeModel {
   tryLogin: TryLogin;
   inboxUrl: string;
   scriptsUrl: string;
+  documentsUrl: string;
   administrator?: { email: string; password: string; consoleUrl: string };
 }
 
@@ -154,6 +157,7 @@ async function showHome(deps: DevelopmentDependencies, ctx: Context): Promise<vo
     tryLogin: tryLoginOf(deps),
     inboxUrl: INBOX_PATH,
     scriptsUrl: SCRIPTS_PATH,
+    documentsUrl: DOCUMENTS_PATH,
     ...(administrator && { administrator }),
   };
   await views.page(ctx, DEVELOPMENT_HOME_PAGE, model);
