@@ -1,5 +1,7 @@
 // The contents of the documents: docs/README.md as data, from which the site makes its navigation.
 
+import { anchorOf } from './anchor.ts';
+
 /** One of the four kinds of documents. */
 export interface Kind {
   name: string;
@@ -11,6 +13,8 @@ export interface Kind {
 interface Group {
   /** Undefined in a kind that has no groups. */
   name?: string;
+  /** The anchor of its heading in the contents. */
+  anchor?: string;
   pages: ListedPage[];
 }
 
@@ -22,7 +26,7 @@ export interface ListedPage {
   below: ListedPage[];
 }
 
-/** Reads the headings, the groups ("Run a server:") and the items of the contents. */
+/** Reads the kinds (`##`), their groups (`###`) and the items of the contents. */
 export function contentsOf(text: string): Kind[] {
   return text
     .split(/^## /m)
@@ -31,14 +35,17 @@ export function contentsOf(text: string): Kind[] {
       const [name = '', ...rest] = part.split('\n');
       const groups = rest
         .join('\n')
-        .split(/^(?=[A-Z][^\n]*:$)/m)
+        .split(/^(?=### )/m)
         .map((group) => {
-          const label = /^([A-Z][^\n]*):$/m.exec(group)?.[1];
+          const label = /^### (.+)$/m.exec(group)?.[1];
           const items = group.split(/^- /m).slice(1);
-          return { ...(label !== undefined && { name: label }), pages: items.flatMap(listedPages) };
+          return {
+            ...(label !== undefined && { name: label, anchor: anchorOf(label) }),
+            pages: items.flatMap(listedPages),
+          };
         })
         .filter(({ pages }) => pages.length > 0);
-      return { name, anchor: name.toLowerCase().replaceAll(' ', '-'), groups };
+      return { name, anchor: anchorOf(name), groups };
     });
 }
 

@@ -150,12 +150,19 @@ function groupsFor(contents: readonly Kind[], document: string) {
       current: isHere ? 'page' : !isListed && page.document === folder ? 'true' : undefined,
     };
   };
-  return groups.map(({ name, pages }) => {
+  // Of other groups there is only the name, which leads to the contents: all pages on each page would be a tenth of the site.
+  const hasPage = (pages: readonly ListedPage[]) =>
+    pages.some((page) =>
+      [page, ...page.below].some((one) => one.document === document || one.document === folder),
+    );
+  return groups.map(({ name, anchor, pages }) => {
+    const href = `${posix.relative(dirname(document), 'index.html')}#${anchor}`;
+    if (name !== undefined && !hasPage(pages)) return { name, href, pages: [] };
     const entries = pages.flatMap((page) => {
       const isOpen = [page, ...page.below].some((one) => one.document === document);
       return [entry(page, false), ...(isOpen ? page.below.map((one) => entry(one, true)) : [])];
     });
-    return { name, pages: entries };
+    return { name, href, pages: entries };
   });
 }
 

@@ -164,13 +164,13 @@ describe('the documents at /docs', () => {
   it('are found by a search in the browser, with the keyboard alone', async () => {
     await page.goto(`${server.url}/docs/index.html`);
     await page.keyboard.press('/');
-    await page.keyboard.type('bakup restore'); // with a mistake
+    await page.keyboard.type('conformanse suite'); // with a mistake
     const results = page.getByRole('search').getByRole('link');
     await results.first().waitFor();
     expect(await page.getByRole('status').textContent()).to.match(/^\d+ results?$/);
     await page.keyboard.press('ArrowDown');
     await page.keyboard.press('Enter');
-    await page.waitForURL('**/docs/do/backups.html*');
+    await page.waitForURL('**/docs/do/conformance.html*');
 
     await page.keyboard.press('/');
     await page.keyboard.type('OUTBOUND_ALLOW');
