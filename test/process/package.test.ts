@@ -34,7 +34,6 @@ const CONTENTS = [
   'README.md',
   'config',
   'dist',
-  'docs',
   'package.json',
   'sandbox',
   'views',
@@ -91,7 +90,10 @@ describe('the published package', () => {
 
   it('contains what it needs to run, as JavaScript, and nothing else', () => {
     expect(readdirSync(join(folder, 'node_modules/gatehouse')).sort()).to.deep.equal(CONTENTS);
-    const files = globSync('dist/**/*.*', { cwd: join(folder, 'node_modules/gatehouse') });
+    const all = globSync('dist/**/*.*', { cwd: join(folder, 'node_modules/gatehouse') });
+    // The documents as a site (test/site).
+    const files = all.filter((file) => !file.startsWith('dist/site/'));
+    expect(all).to.include('dist/site/index.html');
     const others = files.filter((file) => !file.endsWith('.js'));
     expect(others.filter((file) => !file.endsWith('.d.ts'))).to.deep.equal(['dist/LICENSES.txt']);
     // Those of the entry point, and what they import.

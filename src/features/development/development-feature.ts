@@ -16,8 +16,8 @@ import { parseRouteKey, type RouteDeclaration, type RouteDeclarations } from '..
 import { TRY_LOGIN } from '../../records/clients/clients.ts';
 import type { Client, Connection } from '../../records/collections.ts';
 import type { Config } from '../../tenant/config.ts';
+import { DOCUMENTS_PATH, documentRoutes } from './development-documents.ts';
 import { SCRIPTS_PATH, type ScriptLogDependencies, scriptRoutes } from './development-scripts.ts';
-import { DOCUMENTS_PATH, documentRoutes } from './documents.ts';
 import { type FirstProgram, firstPrograms } from './first-programs.ts';
 import { INBOX_PATH, type InboxDependencies, inboxRoutes } from './inbox.ts';
 import { TRY_LOGIN_CALLBACK, tryLoginBuiltIns } from './try-login.ts';
