@@ -80,14 +80,27 @@ function databaseFault(text: string, production: boolean): string | undefined {
   if (url === undefined || !/^postgres(ql)?:$/.test(url.protocol) || url.pathname.length < 2) {
     return 'must be postgres://user:password@host:port/database';
   }
+  const names = [...url.searchParams.keys()];
+  const repeated = names.find((name, index) => names.indexOf(name) !== index);
+  // The driver takes the last value, the checks below see the first.
+  if (repeated !== undefined) return `has the parameter ${repeated} more than once`;
   const mode = url.searchParams.get('sslmode');
   const modes = ['disable', 'require', 'verify-ca', 'verify-full'];
   if (mode !== null && !modes.includes(mode)) return `sslmode must be one of ${modes.join(', ')}`;
-  const isNear = url.searchParams.has('host') || url.hostname === '' || isLoopback(url.hostname);
-  if (production && mode === null && !isNear) {
+  if (production && mode === null && !isDatabaseNear(url)) {
     return 'needs sslmode=verify-full in production; sslmode=disable says that the network between is to be trusted';
   }
   return databaseNumbersFault(url.searchParams);
+}
+
+/**
+ * Reports whether the way to the database stays on this machine: a socket file, or a loopback address. The driver takes
+ * the `host` of the query before that of the address.
+ */
+export function isDatabaseNear(url: URL): boolean {
+  const { host: named } = Object.fromEntries(url.searchParams);
+  const host = named || url.hostname;
+  return host === '' || /^(?:\/|%2f)/i.test(host) || isLoopback(host);
 }
 
 /**

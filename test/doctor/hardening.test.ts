@@ -223,6 +223,51 @@ describe('the hardening checklist of gatehouse doctor', () => {
       expect(lines.get(id)?.text).to.contain(text);
     });
 
+  const TOO_FAR: readonly (readonly [string, string, string])[] = [
+    // All of IPv4, written as IPv6.
+    ['trusted-proxies', 'TRUSTED_PROXIES', '::ffff:0:0/96'],
+    ['trusted-proxies', 'TRUSTED_PROXIES', '::/80'],
+    ['trusted-proxies', 'TRUSTED_PROXIES', '::ffff:10.0.0.0/104'],
+    ['outbound', 'OUTBOUND_ALLOW', '0.0.0.0'],
+    ['outbound', 'OUTBOUND_ALLOW', '127.0.0.5'],
+    ['outbound', 'OUTBOUND_ALLOW', '127.0.0.8/29'],
+    ['outbound', 'OUTBOUND_ALLOW', 'localhost'],
+    ['outbound', 'OUTBOUND_ALLOW', 'fd00:ec2::/64'],
+    ['outbound', 'OUTBOUND_ALLOW', 'Metadata.Google.Internal'],
+  ];
+  for (const [id, name, value] of TOO_FAR)
+    it(`takes ${value} for too much in ${name}`, async () => {
+      const { lines } = await go(GOOD, { [name]: value });
+      expect(lines.get(id)).to.deep.include({ verdict: 'warning' });
+      expect(lines.get(id)?.text).to.contain(value);
+    });
+
+  it('takes a narrow range for what it is, however it is written', async () => {
+    const { lines } = await go(GOOD, {
+      TRUSTED_PROXIES: '::ffff:192.0.2.0/120,2001:db8::/64',
+      OUTBOUND_ALLOW: '10.1.0.0/24,metadata.example.test',
+    });
+    for (const id of ['trusted-proxies', 'outbound']) expect(lines.get(id)?.verdict, id).to.equal('ok');
+  });
+
+  it('does not take a stream to this machine for one that sends the log away', async () => {
+    const logStreams = [{ name: 'Here', type: 'http', sink: { httpEndpoint: 'http://localhost:9200/' } }];
+    expect((await go({ ...GOOD, logStreams })).lines.get('audit-log')?.verdict).to.equal('warning');
+  });
+
+  it('does not take a list that blocks a few for one that lets only your networks in', async () => {
+    const [acl] = GOOD.networkACLs as { rule: object }[];
+    const rule = { scope: 'management', match: { ipv4_cidrs: ['192.0.2.0/24'] }, action: { block: true } };
+    const { lines } = await go({ ...GOOD, networkACLs: [{ ...acl, rule }] });
+    expect(lines.get('management-networks')?.verdict).to.equal('by hand');
+  });
+
+  it('finds a directory without TLS however its address and its option are written', async () => {
+    const options = { LDAP_URL: 'LDAP://127.0.0.1:9', LDAP_STARTTLS: 'false', LDAP_BASE: 'dc=example' };
+    const { lines } = await go({ ...GOOD, connections: [{ name: 'corp', strategy: 'ad', options }] });
+    expect(lines.get('directories')?.text).to.contain('corp');
+  });
+
   it('is gone through outside production on request only', async () => {
     const development = { NODE_ENV: 'development', TLS: 'auto' };
     expect((await go(GOOD, development)).lines.size).to.equal(0);
@@ -251,6 +296,10 @@ describe('the hardening checklist of gatehouse doctor', () => {
     expect(await lineOf(`postgres://a@127.0.0.1:${port}/db`)).to.equal('ok');
     expect(await lineOf(`postgres://a@127.0.0.2.nip.invalid:${port}/db?sslmode=disable`)).to.equal('warning');
     expect(await lineOf(`postgres://a@127.0.0.1:${port}/db?sslmode=verify-full`)).to.equal('ok');
+    // The driver takes the host of the query.
+    const elsewhere = `postgres://a@127.0.0.1:${port}/db?host=db.invalid&sslmode=disable`;
+    expect(await lineOf(elsewhere)).to.equal('warning');
+    expect(await lineOf('postgres:///db?host=/var/run/nowhere')).to.equal('ok');
   });
 
   it('looks at files, the outbox and the user', async function () {
@@ -277,6 +326,7 @@ describe('the hardening checklist of gatehouse doctor', () => {
       const fresh = (await go(GOOD, development, ['--hardening'])).lines;
       expect(fresh.get('signing-keys')?.verdict).to.equal('ok');
       expect(fresh.get('administrators')?.verdict).to.equal('ok');
+      expect(fresh.get('process')?.verdict).to.equal('ok');
       for (const { id: key } of await store.collection('signingKeys').findBy('state', 'current'))
         await store.collection('signingKeys').update(key, (one) => ({ ...one, createdAt: 0 }));
       const [client] = await store
@@ -297,7 +347,12 @@ describe('the hardening checklist of gatehouse doctor', () => {
         created_at: date,
         updated_at: date,
       } as never);
+      // The server's own environment, which is not that of the command.
+      const { NODE_OPTIONS: options = '' } = process.env;
+      process.env.NODE_OPTIONS = `${options} --inspect=0.0.0.0:9229`;
       const later = (await go(GOOD, development, ['--hardening'])).lines;
+      process.env.NODE_OPTIONS = options;
+      expect(later.get('process')?.text).to.contain('--inspect opens a debugger');
       expect(later.get('signing-keys')?.text).to.contain('RS256');
       expect(later.get('cross-origin')?.verdict).to.equal('warning');
       expect(later.get('administrators')?.text).to.contain('owner@example.test');

@@ -337,6 +337,17 @@ describe('settings', () => {
       [{ DATABASE_URL: 'hidden' }, 'must be postgres://'],
       [{ DATABASE_URL: 'postgres://user:hidden@db/x?sslmode=prefer' }, 'sslmode must be one of'],
       [{ ...production, DATABASE_URL: 'postgres://user:hidden@db/x' }, 'needs sslmode=verify-full'],
+      ...['localhost/x?host=db', 'db/x?host=db', 'localhost/x?host=hidden.example'].map(
+        (place): [Record<string, string>, string] => [
+          { ...production, DATABASE_URL: `postgres://user:hidden@${place}` },
+          'needs sslmode=verify-full',
+        ],
+      ),
+      // The driver takes the last one.
+      [
+        { ...production, DATABASE_URL: 'postgres://user:hidden@db/x?sslmode=verify-full&sslmode=disable' },
+        'has the parameter sslmode more than once',
+      ],
       ...['connections=1', 'connections=201', 'connections=', 'connections=ten', 'connections=1e1'].map(
         (query): [Record<string, string>, string] => [
           { DATABASE_URL: `postgres://user:hidden@db/x?${query}` },
@@ -358,6 +369,8 @@ describe('settings', () => {
     }
     for (const url of [
       'postgres://u@127.0.0.1/x',
+      'postgres:///x?host=/var/run/postgresql',
+      'postgres://u@%2Fvar%2Frun%2Fpostgresql/x',
       'postgres://u@127.0.0.1/x?connections=40&statement_timeout=20000',
       'postgres://u@db/x?sslmode=disable',
       'postgresql://u@db/x?sslmode=verify-full',

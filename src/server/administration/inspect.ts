@@ -27,6 +27,32 @@ export interface Inspection {
   suspendedStreams: string[];
   /** The addresses of administrators who can log in without a second factor. */
   administratorsWithoutFactor: string[];
+  /** The user that the server runs as; not set where the system has none (Windows). */
+  uid?: number;
+  /** What opens the process of the server to others, see {@link openingsOf}. */
+  openings: string[];
+}
+
+/** Options of Node.js that let others into the process, or weaken what it speaks. */
+const OPENINGS: readonly (readonly [RegExp, string])[] = [
+  [/^--(?:inspect|debug)/, 'opens a debugger'],
+  [/^--tls-keylog/, 'writes down the keys of TLS'],
+  [/^--tls-min-v1\.[01]$/, 'accepts a TLS that is too old'],
+  [/^--insecure-http-parser$/, 'accepts requests that proxies read differently'],
+];
+
+/** Returns what opens a process to others, or stops it from checking certificates. No value of an option is in it. */
+export function openingsOf(
+  env: Readonly<Record<string, string | undefined>>,
+  args: readonly string[] = [],
+): string[] {
+  const { NODE_OPTIONS = '', NODE_TLS_REJECT_UNAUTHORIZED } = env;
+  const found = [...args, ...NODE_OPTIONS.split(/[\s"]+/)].flatMap((option) => {
+    const [, what] = OPENINGS.find(([name]) => name.test(option)) ?? [];
+    return what === undefined ? [] : [`${option.split('=')[0]} ${what}`];
+  });
+  const trusts = NODE_TLS_REJECT_UNAUTHORIZED === '0';
+  return [...found, ...(trusts ? ['NODE_TLS_REJECT_UNAUTHORIZED=0 accepts any certificate'] : [])];
 }
 
 /** Returns the addresses that the server calls for a connection. */
@@ -63,6 +89,8 @@ export async function inspect({ store, clock }: { store: Store; clock: Clock }):
       }),
     ],
     administratorsWithoutFactor: await administratorsWithoutFactor(store),
+    ...(process.getuid && { uid: process.getuid() }),
+    openings: openingsOf(process.env, process.execArgv),
     suspendedStreams: streams.flatMap(({ body }) => (body.status === 'suspended' ? [String(body.name)] : [])),
   };
 }

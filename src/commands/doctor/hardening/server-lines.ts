@@ -1,8 +1,11 @@
 // The lines of the hardening checklist about the server: its settings, its machine, its store and its keys.
-import { BlockList, isIP } from 'node:net';
+import { isIP } from 'node:net';
+import { addressList, isAddressRange, parsePlain } from '../../../http/addresses.ts';
 import { isLoopback } from '../../../http/loopback.ts';
 import { sinkOf } from '../../../records/tenant/log-streams.ts';
 import { VERSION } from '../../../runtime/version.ts';
+import { openingsOf } from '../../../server/administration/inspect.ts';
+import { isDatabaseNear } from '../../../store/store-settings.ts';
 import { DAY_MS } from '../finding.ts';
 import { type Facts, type HardeningLine, named, noneOf, passed, toDo, unseen } from './line.ts';
 
@@ -14,32 +17,38 @@ const OLD_KEY_DAYS = 180;
 
 function isWide(range: string): boolean {
   const [address = '', prefix] = range.split('/');
-  const family = isIP(address);
-  return family !== 0 && prefix !== undefined && Number(prefix) < WIDEST[family as 4 | 6];
+  const plain = parsePlain(address);
+  if (plain === undefined || prefix === undefined) return false;
+  const isIn = addressList([range]);
+  if (isIn('0.0.0.0') && isIn('255.255.255.255')) return true;
+  if (plain.kind() === 'ipv6') return Number(prefix) < WIDEST[6];
+  // IPv4 may be written as IPv6 (::ffff:192.0.2.0/120; RFC 4291 §2.5.5.2).
+  return Number(prefix) - (isIP(address) === 6 ? 96 : 0) < WIDEST[4];
 }
 
-/** What a script or a configuration must not reach through the server: this machine, and the cloud's metadata service. */
-const NEVER = ['127.0.0.1', '::1', '169.254.169.254'] as const;
+/**
+ * What a script or a configuration must not reach through the server: this machine, under any of its addresses, and the
+ * metadata services of clouds.
+ */
+const NEVER = ['127.0.0.1', '::1', '0.0.0.0', '::', '169.254.169.254', 'fd00:ec2::254', '100.100.100.200'];
+const NEVER_NAMED = ['metadata', 'metadata.google.internal'];
 
-function reaches(entry: string, address: string): boolean {
-  const [base = '', prefix] = entry.split('/');
-  const family = isIP(base) === 6 ? 'ipv6' : 'ipv4';
-  if (isIP(base) === 0) return address === NEVER[0] && isLoopback(entry);
-  const block = new BlockList();
-  if (prefix === undefined) block.addAddress(base, family);
-  else block.addSubnet(base, Number(prefix), family);
-  return block.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4');
+function reachesTooFar(entry: string): boolean {
+  const [base = ''] = entry.split('/');
+  if (isLoopback(base)) return true;
+  if (!isAddressRange(entry)) return NEVER_NAMED.includes(entry.toLowerCase().replace(/\.$/, ''));
+  return isWide(entry) || NEVER.some(addressList([entry]));
 }
 
-/** Options of Node.js that let others into the process, or stop it from checking certificates. */
-function openings({ NODE_OPTIONS = '', NODE_TLS_REJECT_UNAUTHORIZED }: Facts['env']): string[] {
-  return [
-    ...(/--inspect|--debug/.test(NODE_OPTIONS) ? ['NODE_OPTIONS opens a debugger'] : []),
-    ...(NODE_TLS_REJECT_UNAUTHORIZED === '0'
-      ? ['NODE_TLS_REJECT_UNAUTHORIZED=0 accepts any certificate']
-      : []),
-  ];
+/** Whether a log stream leaves this machine. */
+function isSentAway({ type, status = 'active', sink }: LogStream): boolean {
+  const kind = sinkOf(type);
+  if (kind === undefined || type === 'file' || status !== 'active') return false;
+  const address = URL.parse(kind.address(sink) ?? '');
+  return address === null || !isLoopback(address.hostname);
 }
+
+type LogStream = NonNullable<Facts['tenant']['logStreams']>[number];
 
 export const SERVER_LINES: readonly HardeningLine[] = [
   {
@@ -86,7 +95,9 @@ export const SERVER_LINES: readonly HardeningLine[] = [
     id: 'user',
     demand:
       'Run the server as a user of its own, not as root, so that a fault in it is not one of the machine.',
-    check: ({ uid }) => {
+    check: ({ inspection, uid: own }) => {
+      // The server's own, where one is running: this command may be run by another user.
+      const uid = inspection?.uid ?? own;
       if (uid === undefined) return unseen('see that the service has an account of its own');
       return uid === 0
         ? toDo('this is root: run the server as a user of its own')
@@ -96,7 +107,11 @@ export const SERVER_LINES: readonly HardeningLine[] = [
   {
     id: 'process',
     demand: 'Open no debugger of the process (`--inspect`), and do not switch off the check of certificates.',
-    check: ({ env }) => noneOf(openings(env), { todo: 'unset it', good: 'the process has no such option' }),
+    check: ({ inspection, env }) =>
+      noneOf([...new Set([...openingsOf(env), ...(inspection?.openings ?? [])])], {
+        todo: 'unset it',
+        good: 'the process has no such option',
+      }),
   },
   {
     id: 'files',
@@ -123,7 +138,7 @@ export const SERVER_LINES: readonly HardeningLine[] = [
       if (url == null) return passed('the store is in files of this machine');
       const mode = url.searchParams.get('sslmode');
       if (mode !== null && mode !== 'disable') return passed(`sslmode=${mode} checks the certificate`);
-      return isLoopback(url.hostname)
+      return isDatabaseNear(url)
         ? passed('the database is on this machine')
         : toDo('set sslmode=verify-full in DATABASE_URL');
     },
@@ -133,10 +148,10 @@ export const SERVER_LINES: readonly HardeningLine[] = [
     demand:
       'Open with `OUTBOUND_ALLOW` only the hosts that providers, scripts and log streams need: never this machine, nor the metadata service of a cloud, nor a whole network.',
     check: ({ settings: { outboundAllow = [] } }) =>
-      noneOf(
-        outboundAllow.filter((one) => isWide(one) || NEVER.some((address) => reaches(one, address))),
-        { todo: 'take from OUTBOUND_ALLOW', good: 'OUTBOUND_ALLOW opens nothing of the kind' },
-      ),
+      noneOf(outboundAllow.filter(reachesTooFar), {
+        todo: 'take from OUTBOUND_ALLOW',
+        good: 'OUTBOUND_ALLOW opens nothing of the kind',
+      }),
   },
   {
     id: 'metrics',
@@ -196,10 +211,7 @@ export const SERVER_LINES: readonly HardeningLine[] = [
     demand:
       'Forward the log to another machine with a log stream, so that whoever gets this one cannot erase it, and have somebody look at it.',
     check: ({ tenant: { logStreams = [] } }) => {
-      const active = logStreams.filter(
-        ({ type, status = 'active' }) =>
-          sinkOf(type)?.type !== undefined && type !== 'file' && status === 'active',
-      );
+      const active = logStreams.filter(isSentAway);
       return active.length > 0
         ? passed(`it goes to ${named(active.map(({ name, type }) => String(name ?? type)))}`)
         : toDo('no active log stream sends it away');

@@ -198,7 +198,10 @@ export const TENANT_LINES: readonly HardeningLine[] = [
     check: ({ tenant }) =>
       noneOf(
         applications(tenant, (client) => client.callbacks.some((url) => isForDevelopment(client, url))),
-        { todo: 'remove http and localhost from', good: 'all are https, or of native applications' },
+        {
+          todo: 'remove http and localhost from',
+          good: 'none is http or localhost, but for native applications',
+        },
       ),
   },
   {
@@ -271,9 +274,12 @@ export const TENANT_LINES: readonly HardeningLine[] = [
         ({ active: isActive, rule }) =>
           isActive === true && rule.action.block === true && ['management', 'tenant'].includes(rule.scope),
       );
-      return active.length > 0
-        ? passed(`${named(active.map(({ description }) => description))}`)
-        : toDo('no active list blocks by network');
+      const names = named(active.map(({ description }) => description));
+      if (active.length === 0) return toDo('no active list blocks by network');
+      // What blocks some lets all others in.
+      return active.some(({ rule }) => rule.not_match !== undefined)
+        ? passed(names)
+        : unseen(`see that what is blocked is everything but your own networks: ${names}`);
     },
   },
   {
@@ -326,7 +332,7 @@ export const TENANT_LINES: readonly HardeningLine[] = [
         connections
           .filter(({ options }) => {
             const { LDAP_URL: url, LDAP_STARTTLS: startTls } = options as Record<string, unknown>;
-            return String(url).startsWith('ldap:') && startTls === false;
+            return URL.parse(String(url))?.protocol === 'ldap:' && String(startTls) === 'false';
           })
           .map(({ name }) => name),
         { todo: 'use ldaps: or StartTLS for', good: 'no directory is reached without TLS' },
