@@ -24,7 +24,8 @@ export function isFirstStart(
   return !existsSync(tenantFile) && !production && !env.TENANT_FILE;
 }
 
-const isExampleSecret = (secret: string | undefined) => secret?.startsWith('example-') ?? false;
+/** The secrets of the example tenant, and those of the folders in `examples`. */
+const isExampleSecret = (secret: string | undefined) => /^example-|-example-secret$/.test(secret ?? '');
 
 /** Whether the process settings configure mail and SMS. */
 interface Delivery extends Pick<OutboundSettings, 'outboundAllow'> {

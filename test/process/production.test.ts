@@ -1,19 +1,21 @@
 // What development leaves in a data directory, and production refuses.
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { createLog } from '../../src/runtime/log.ts';
 import { systemRandom } from '../../src/runtime/secrets.ts';
 import { type Running, startGatehouse } from '../../src/server/start.ts';
 import { applyTenant } from '../../src/tenant/apply.ts';
-import { EXAMPLE_FILE } from '../../src/tenant/examples.ts';
-import { parseTenant, readTenant, TenantFault } from '../../src/tenant/load.ts';
+import { EXAMPLE_FILE, productionFaults } from '../../src/tenant/examples.ts';
+import { loadTenantFile, parseTenant, readTenant, TenantFault } from '../../src/tenant/load.ts';
 import { createHasher } from '../../src/users/hashing.ts';
 import { CHEAP } from '../support/server.ts';
 import { fillDataDir } from '../support/template.ts';
 
+const EXAMPLES = fileURLToPath(new URL('../../examples', import.meta.url));
 const DATABASE = 'Username-Password-Authentication';
 const CLEAN = {
   clients: [
@@ -78,6 +80,14 @@ describe('production on a data directory of development', () => {
       .and.contain("- user@example.test has the example's password");
     expect(said).not.to.match(/example-web-secret|example-m2m-secret|Gatehouse-1/);
   });
+
+  for (const name of readdirSync(EXAMPLES).filter((one) => existsSync(join(EXAMPLES, one, 'config'))))
+    it(`is refused because of the published secrets of examples/${name}`, async () => {
+      const { tenant } = await loadTenantFile(join(EXAMPLES, name, 'config/tenant.yaml'), {});
+      const secrets = tenant.clients.flatMap(({ client_secret: secret }) => secret ?? []);
+      const faults = productionFaults(tenant, {}).filter((one) => one.includes("has the example's secret"));
+      expect(faults).to.have.length(secrets.length);
+    });
 
   it('is refused because of secrets that are too short for a public server', async () => {
     const short = { clients: [{ client_id: 'web', name: 'W', client_secret: 'x'.repeat(21) }] };
