@@ -1,5 +1,5 @@
 // `gatehouse init`: writes a tenant file for one application, and prints how to go on.
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 import type { Command } from 'commander';
@@ -113,6 +113,8 @@ function applicationOf(
   { name, url }: InitOptions,
 ): StarterApplication {
   const { shape } = starter;
+  // A terminal would obey it.
+  if (/\p{Cc}/u.test(name ?? '')) throw new Error('--name: must have no control characters');
   const origin = url === undefined ? developmentOrigin(starter, baseUrl) : originOf(url, baseUrl);
   // The application of an API is one that calls it.
   const clientId = shape === 'api' ? 'my-api-client' : `my-${starter.name}`;
@@ -136,8 +138,15 @@ function originOf(text: string, baseUrl: string): string {
 /** Writes the file for its owner alone, because it may contain a secret. @throws Error if it is there already */
 async function write(path: string, text: string, isForced: boolean): Promise<void> {
   await mkdir(dirname(path), { recursive: true });
+  const create = (file: string) => writeFile(file, text, { mode: fileMode, flag: 'wx' });
+  if (isForced) {
+    // The mode is that of a file that is created: one that is written over would keep its own.
+    await rm(`${path}.new`, { force: true });
+    await create(`${path}.new`);
+    return rename(`${path}.new`, path);
+  }
   try {
-    await writeFile(path, text, { mode: fileMode, flag: isForced ? 'w' : 'wx' });
+    await create(path);
   } catch (thrown) {
     if ((thrown as NodeJS.ErrnoException).code !== 'EEXIST') throw thrown;
     throw new Error(`${path} is there already: nothing was written; --force replaces it`);

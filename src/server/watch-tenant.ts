@@ -118,6 +118,8 @@ export function watchTenant({
     files = new Set();
     try {
       const next = await load(include);
+      // A shell empties a file before the command that writes it has begun: gatehouse export > tenant.yaml
+      if (next.isEmpty) throw new TenantFault([`it is empty: to have nothing in it, write clients: []`]);
       const changes = await follow(next.tenant, former);
       former = next.tenant;
       log.info(`${file}: ${summaryOf(changes)}`);

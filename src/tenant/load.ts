@@ -32,6 +32,8 @@ export class TenantFault {
 
 export interface LoadedTenant {
   tenant: TenantFile;
+  /** Whether the text had nothing in it but comments. */
+  isEmpty: boolean;
   /** Unknown keys, and settings that may surprise; one sentence each. */
   warnings: string[];
   /** Adds file and line to a message that begins with a path, such as `clients[0].name: …`. */
@@ -98,6 +100,7 @@ export function parseTenant(
   const { tenant, warnings } = result;
   return {
     tenant,
+    isEmpty: read.value == null,
     warnings: [...read.warnings.map(yamlFault), ...[...kept, ...warnings].map(withPlace)],
     withPlace,
   };
@@ -107,7 +110,7 @@ export function parseTenant(
 export function readTenant(document: unknown): LoadedTenant {
   const result = checkTenant(document);
   if ('faults' in result) throw new TenantFault(result.faults);
-  return { ...result, withPlace: (sentence) => sentence };
+  return { ...result, isEmpty: false, withPlace: (sentence) => sentence };
 }
 
 /** Adds the place in the form that editors and terminals link: `sentence (file:line)`. */

@@ -1,12 +1,22 @@
 // `gatehouse init`: the file that it writes is served as it is, and what it prints agrees with the settings.
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { expect } from 'chai';
 import { parse } from 'yaml';
 import { STARTERS } from '../../src/capabilities/quickstarts/starters.ts';
 import { init } from '../../src/commands/init.ts';
+import { loadTenantFile } from '../../src/tenant/load.ts';
 import { createAgent } from '../support/agent.ts';
 import { runCommand } from '../support/command.ts';
 import { follow, logIn, payload, pkce, responseOf, submitLogin, token } from '../support/flows.ts';
@@ -84,6 +94,13 @@ describe('gatehouse init', () => {
     expect(stdout).to.contain(`redirect_uri: 'http://localhost:9999'`).and.to.contain('--port 9999');
   });
 
+  it('writes a name as it is, also one that looks like a variable of the environment', async () => {
+    const name = 'Pay ${HOME} ##PATH## @@PATH@@ \\${HOME} # "x": y';
+    await run(['react', '--name', name]);
+    const { tenant } = await loadTenantFile(file(), { HOME: 'hidden', PATH: 'hidden' });
+    expect(tenant.clients[0]?.name).to.equal(name);
+  });
+
   for (const [args, reason] of [
     [['cobol'], "'cobol' is not a kind of application; the kinds are react, vue, "],
     [[], 'say which kind of application, such as: gatehouse init react; the kinds are react, vue, '],
@@ -91,6 +108,7 @@ describe('gatehouse init', () => {
     [['react', '--url', 'http://localhost:1/a'], '--url: http://localhost:1/a must be an address without'],
     [['react', '--url', 'http://localhost:3000'], '--url: Gatehouse itself is at localhost:3000'],
     [['react', '--name', ''], 'clients.0.name: '],
+    [['react', '--name', 'a\u001b[2Jb'], '--name: must have no control characters'],
   ] as const)
     it(`writes nothing when it is given ${JSON.stringify(args)}, and says why`, async () => {
       const { code, stderr } = await run([...args]);
@@ -107,8 +125,12 @@ describe('gatehouse init', () => {
       .to.contain(`CLIENT_SECRET=${first}`)
       .and.to.match(/SESSION_SECRET=[\w-]{43}\n/);
     expect(statSync(file()).mode & 0o777).to.equal(0o600);
+    // Whoever could read the former file cannot read the new one.
+    chmodSync(file(), 0o644);
     await run(['express', '--force']);
     expect(application().client_secret).not.to.equal(first);
+    expect(statSync(file()).mode & 0o777).to.equal(0o600);
+    expect(readdirSync(dirname(file()))).to.deep.equal(['tenant.yaml']);
     await run(['react', '--force']);
     expect(application()).not.to.have.property('client_secret');
   });

@@ -99,6 +99,18 @@ describe('a watched tenant file', () => {
     await said('~ tenant.friendly_name: "Before" → "After"');
   });
 
+  // A shell does that at once, and the command some time later: gatehouse export > tenant.yaml
+  it('may be empty before it is written: nothing is removed', async () => {
+    for (const text of ['', '# to be written\n']) {
+      write(text);
+      await said('; the server runs on with what it had');
+      expect(await said('it is empty')).to.contain('write clients: []');
+      expect(await client('one')).to.include({ name: 'One' });
+    }
+    write(FILE.replace('Before', 'After'));
+    await said('~ tenant.friendly_name: "Before" → "After"');
+  });
+
   it('may be replaced by another one, as editors do, again and again', async () => {
     for (const name of ['Second', 'Third']) {
       writeFileSync(`${file()}~`, FILE.replace('Before', name));

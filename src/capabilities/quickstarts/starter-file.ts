@@ -1,4 +1,5 @@
 // The tenant file that `gatehouse init` writes: one application, with what it needs and nothing else.
+import { escapeVariables } from '../../tenant/variables.ts';
 import type { QuickstartValues } from './snippet.ts';
 import { type Shape, STARTER_API, type Starter } from './starters.ts';
 
@@ -17,8 +18,8 @@ export const hasSecret = (shape: Shape): boolean =>
 /** Reports whether users log in to an application of this shape. */
 export const hasLogin = (shape: Shape): boolean => shape !== 'non_interactive' && shape !== 'api';
 
-// JSON is YAML, too: no name can end its string.
-const quoted = (text: string): string => JSON.stringify(text);
+// JSON is YAML, too: no name can end its string, nor stand for a variable of the environment, which may be a secret.
+const quoted = (text: string): string => JSON.stringify(escapeVariables(text));
 
 /** Returns the text of the tenant file. */
 export function starterFile({ name: kind, shape }: Starter, application: StarterApplication): string {
