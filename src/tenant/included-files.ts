@@ -45,15 +45,15 @@ export function readIncludedFiles(document: unknown, options: IncludedFiles): un
     ];
     const places = named.filter((one) => !isOutside(directory, one));
     for (const place of places) onFile(place);
-    const file = places.find(isFile);
     const fault = (cause: string) => {
       faults.push(`${pathText(path)}: ${text.trim()} cannot be read (${cause})`);
       return text;
     };
-    if (file === undefined) return fault(places.length < named.length ? OUTSIDE : 'there is no such file');
-    // A link may lead out of the folder.
-    if (isOutside(realpathSync(directory), realpathSync(file))) return fault(OUTSIDE);
     try {
+      const file = places.find(isFile);
+      if (file === undefined) return fault(places.length < named.length ? OUTSIDE : 'there is no such file');
+      // A link may lead out of the folder.
+      if (isOutside(realpathSync(directory), realpathSync(file))) return fault(OUTSIDE);
       const read = fillInFile(readFileSync(file, 'utf8'), env);
       for (const one of read.faults) onFault(file, one);
       return read.text;

@@ -50,14 +50,18 @@ export function fillInYaml(text: string, env: Environment): FilledText {
   const closed = closedTokens(text, markers);
   const faults: YamlFault[] = [];
   const grown: { line: number; by: number }[] = [];
+  const lineAt = linesOf(text);
   let filled = '';
   let end = 0;
+  let next = 0;
   for (const { 0: whole, 1: hashed, 2: json, index } of markers) {
-    const around = closed.find((token) => token.start <= index && index < token.end);
+    // Both lists are in the order of the text.
+    while ((closed[next]?.end ?? Infinity) <= index) next += 1;
+    const around = (closed[next]?.start ?? Infinity) <= index ? closed[next] : undefined;
     const isWhole =
       json !== undefined && around?.isQuoted === true && around.end - around.start === whole.length + 2;
     if (around !== undefined && !isWhole) continue;
-    const line = text.slice(0, index).split('\n').length;
+    const line = lineAt(index);
     const name = hashed ?? json ?? '';
     const value = env[name];
     if (value === undefined) faults.push({ line, message: `${whole}: ${notSet(name, whole)}` });
@@ -74,11 +78,22 @@ export function fillInYaml(text: string, env: Environment): FilledText {
   };
 }
 
+/** Returns a function that gives the line of a place; each place is at or after the one before. */
+function linesOf(text: string): (index: number) => number {
+  let line = 1;
+  let end = text.indexOf('\n');
+  return (index) => {
+    for (; end !== -1 && end < index; end = text.indexOf('\n', end + 1)) line += 1;
+    return line;
+  };
+}
+
 /** Returns whether it is a comment such as `##Applications##`, alone in its line. */
 function isHeading(text: string, { 0: whole, 1: hashed, index }: RegExpExecArray, env: Environment): boolean {
   if (hashed === undefined || env[hashed] !== undefined) return false;
   const start = text.lastIndexOf('\n', index - 1) + 1;
-  return text.slice(start).split('\n', 1)[0]?.trim() === whole;
+  const end = text.indexOf('\n', index);
+  return text.slice(start, end === -1 ? undefined : end).trim() === whole;
 }
 
 interface Token {
@@ -90,9 +105,10 @@ interface Token {
 /** Returns the comments and the quoted and block texts. */
 function closedTokens(text: string, markers: readonly RegExpExecArray[]): Token[] {
   // A marker is read as a word: `#` would begin a comment, and no value begins with `@` (YAML 1.2 5.3).
-  let words = text;
+  let words = '';
   for (const { 0: whole, index } of markers)
-    words = words.slice(0, index) + 'x'.repeat(whole.length) + words.slice(index + whole.length);
+    words += text.slice(words.length, index) + 'x'.repeat(whole.length);
+  words += text.slice(words.length);
   const closed: Token[] = [];
   let start = 0;
   let isBlock = false;
@@ -147,6 +163,7 @@ export function fillIn(document: unknown, env: Environment, { faults, warnings }
 /** Replaces `##NAME##` and `@@NAME@@` in a file that a tenant file names. `${NAME}` is JavaScript or a text's own there. */
 export function fillInFile(text: string, env: Environment): { text: string; faults: YamlFault[] } {
   const faults: YamlFault[] = [];
+  const lineAt = linesOf(text);
   const filled = text.replace(
     MARKER,
     (whole: string, hashed: string | undefined, json: string | undefined, index: number) => {
@@ -155,8 +172,7 @@ export function fillInFile(text: string, env: Environment): { text: string; faul
       const value = env[name];
       if (value !== undefined) return json === undefined ? value : jsonOf(value);
       // Small letters are names of a script or a page rather than of the environment.
-      if (name === name.toUpperCase())
-        faults.push({ line: text.slice(0, index).split('\n').length, message: notSet(name, whole) });
+      if (name === name.toUpperCase()) faults.push({ line: lineAt(index), message: notSet(name, whole) });
       return whole;
     },
   );

@@ -82,6 +82,15 @@ rules:
       expect(tenant.clients).to.deep.equal([]);
     });
 
+    it('in a time that grows with their number, not with its square', async () => {
+      const given = `clients: []\nothers:\n${'  - ##NAME## # ##NAME##\n'.repeat(8_000)}`;
+      const before = process.cpuUsage();
+      const { tenant } = await load(given, { NAME: 'a' });
+      expect(tenant.clients).to.deep.equal([]);
+      const { user, system } = process.cpuUsage(before);
+      expect((user + system) / 1000).to.be.below(2_500);
+    });
+
     it('never a second time in a value', async () => {
       const env = { A: 'x##B## @@B@@ ${B}', B: 'a secret' };
       const { tenant } = await load(
@@ -214,6 +223,14 @@ emailTemplates: [{ template: verify_email, subject: ${quoted}, body: ${quoted} }
         await rm(join(directory, '..', 'gatehouse-outside.js'));
       });
     }
+
+    it('no path that the system refuses, which is a fault as any other', async () => {
+      for (const path of ['./x\0.html', `./${'x'.repeat(300)}.html`]) {
+        const page = { name: 'login', enabled: true, html: path };
+        const [fault] = await faultsOf(JSON.stringify({ pages: [page] }));
+        expect(fault).to.match(/^pages\[0\]\.html: .* cannot be read/);
+      }
+    });
 
     it('no code or page that only looks a little like a path', async () => {
       const scripts = [
