@@ -243,7 +243,20 @@ describe('deploy/', () => {
       const blocks = egress.flatMap(({ to }: { to: { ipBlock?: { except: string[] } }[] }) =>
         to.flatMap(({ ipBlock }) => ipBlock?.except ?? []),
       );
-      expect(blocks).to.deep.equal(['169.254.169.254/32', 'fd00:ec2::254/128']);
+      expect(blocks).to.deep.equal([
+        '169.254.169.254/32',
+        '169.254.170.2/32',
+        '169.254.170.23/32',
+        '100.100.100.200/32',
+        'fd00:ec2::254/128',
+        'fd00:ec2::23/128',
+      ]);
+    });
+
+    it('trusts nobody as a proxy before somebody has said whom', () => {
+      const { value } = container.env.find(({ name }: { name: string }) => name === 'TRUSTED_PROXIES');
+      // TEST-NET-1, which nobody has (RFC 5737).
+      expect(value).to.equal('192.0.2.0/24');
     });
   });
 
