@@ -50,7 +50,7 @@ createServer(async (request, response) => {
 export const samlServiceProvider = (values: QuickstartValues): Snippet =>
   js(
     '@node-saml/node-saml',
-    `import { SAML } from '@node-saml/node-saml';
+    `import { SAML, ValidateInResponseTo } from '@node-saml/node-saml';
 
 // What the metadata says does not change until the signing keys are rotated: fetch it at each start.
 const metadata = await (await fetch(${quoted(`${values.issuer}samlp/metadata/${encodeURIComponent(values.clientId)}`)})).text();
@@ -65,6 +65,8 @@ const saml = new SAML({
   idpCert: certificate,
   wantAssertionsSigned: true,
   wantAuthnResponseSigned: false,
+  // Only responses to requests of this application, each once.
+  validateInResponseTo: ValidateInResponseTo.always,
   disableRequestedAuthnContext: true,
 });
 

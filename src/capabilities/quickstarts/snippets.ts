@@ -109,8 +109,8 @@ export const curl = (values: QuickstartValues): Snippet => ({
   language: 'sh',
   code: `curl ${shellQuoted(`${values.issuer}oauth/token`)} \\
   -d grant_type=client_credentials \\
-  -d ${shellQuoted(`client_id=${values.clientId}`)} \\
-  -d "client_secret=$CLIENT_SECRET" \\
+  --data-urlencode ${shellQuoted(`client_id=${values.clientId}`)} \\
+  --data-urlencode "client_secret=$CLIENT_SECRET" \\
   --data-urlencode ${shellQuoted(`audience=${audienceOf(values)}`)}
 `,
 });
