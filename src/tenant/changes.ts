@@ -4,6 +4,7 @@ import type { DocumentRecord } from '../records/tenant/documents.ts';
 import type { TenantFile } from '../records/tenant/tenant.ts';
 import { APPLIED_COLLECTIONS, type AppliedCollection, type TenantRecords } from './declared-records.ts';
 import { declaredPart, declares, documentLabel } from './documents.ts';
+import { clientIdOfName } from './names.ts';
 
 /** A record that is written or removed. */
 export interface Change {
@@ -56,7 +57,7 @@ export function linesOf(changes: readonly Change[]): string[] {
   const written = new Set(changes.map((one) => one.after && labelOf(one.collection, { ...one.after })));
   return changes.flatMap(({ collection, before, after }) => {
     const label = labelOf(collection, (after ?? before) as Readonly<Record<string, unknown>>);
-    if (before === undefined) return [`+ ${label}`];
+    if (before === undefined) return [`+ ${label}${madeFor(collection, after)}`];
     if (after === undefined) {
       // A connection that only gets another id keeps its users.
       return [`- ${label}${collection === 'connections' && !written.has(label) ? ' (with its users)' : ''}`];
@@ -66,6 +67,12 @@ export function linesOf(changes: readonly Change[]): string[] {
       lineOf(label, one, isSecret),
     );
   });
+}
+
+/** Returns the name of an application whose client_id was made: nobody else knows which one it is. */
+function madeFor(collection: AppliedCollection, record: object | undefined): string {
+  const { client_id: id, name } = (record ?? {}) as { client_id?: string; name?: string };
+  return collection === 'clients' && name !== undefined && id === clientIdOfName(name) ? ` (${name})` : '';
 }
 
 /** Returns which record is changed, and how, in a few words. */

@@ -15,7 +15,7 @@ import type { Store } from '../store/contract.ts';
 import { collectionByName } from '../store/contract.ts';
 import { listAll } from '../store/list-all.ts';
 import { documentsOf } from './documents.ts';
-import { clientIdOf } from './names.ts';
+import { clientIdOf, withStoredClientIds } from './names.ts';
 
 /** The collections of a tenant file, in the order in which they are written. */
 export const APPLIED_COLLECTIONS = [
@@ -50,10 +50,11 @@ interface DeclaredOptions {
  *   sections that the file does not have.
  */
 export function declaredRecords(
-  file: TenantFile,
+  declared: TenantFile,
   stored: TenantRecords,
   { random, managementAudience, now }: DeclaredOptions,
 ): TenantRecords {
+  const file = withStoredClientIds(declared, stored.clients);
   const connections = connectionsOf(file, stored);
   const documents = documentsOf(file, stored.documents, now);
   return {

@@ -17,7 +17,7 @@ import { databaseWarnings } from './database-warnings.ts';
 import { readYaml, type YamlFault } from './document.ts';
 import { identifierWarnings } from './identifier-warnings.ts';
 import { readIncludedFiles } from './included-files.ts';
-import { directoryOf } from './names.ts';
+import { directoryOf, withClientIds } from './names.ts';
 import { pageWarnings } from './pages.ts';
 import { type Environment, fillIn, fillInYaml } from './variables.ts';
 
@@ -129,7 +129,7 @@ type CheckedTenant = { tenant: TenantFile; warnings: string[] } | { faults: stri
 
 /** Returns the faults, or the tenant with its warnings. */
 function checkTenant(document: unknown): CheckedTenant {
-  const { result, warnings: removed } = parseWithoutUnknown(document, tenantFileSchema);
+  const { result, warnings: removed } = parseWithoutUnknown(withClientIds(document), tenantFileSchema);
   if (!result.success) {
     return { faults: result.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`) };
   }

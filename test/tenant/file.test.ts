@@ -86,12 +86,12 @@ describe('the tenant file', () => {
   it('reports every fault at once, with its path', () => {
     const faults = faultsOf(() =>
       readTenant({
-        clients: [{ name: 'no id' }, { client_id: 'x', name: 'X', app_type: 'toaster' }],
+        clients: [{ description: 'no name' }, { client_id: 'x', name: 'X', app_type: 'toaster' }],
         databases: [{ name: '-bad-' }],
       }),
     );
     expect(faults.join('\n'))
-      .to.contain('clients.0.client_id')
+      .to.contain('clients.0.name')
       .and.contain('clients.1.app_type')
       .and.contain('databases.0.name');
   });
@@ -562,6 +562,68 @@ describe('applying a tenant file', () => {
     const exported = await exportTenant(store);
     await apply(parse(exported), 'match');
     expect(parse(await exportTenant(store))).to.deep.equal(parse(exported));
+  });
+
+  describe('with applications that have a name alone', () => {
+    const file = {
+      clients: [
+        { name: 'My App', app_type: 'spa' },
+        { name: 'My Job', app_type: 'non_interactive' },
+      ],
+      databases: [{ name: 'users', enabled_clients: ['My App'] }],
+      resourceServers: [{ name: 'API', identifier: 'https://api.test' }],
+      clientGrants: [{ client_id: 'My Job', audience: 'https://api.test', scope: [] }],
+      organizations: [{ name: 'acme', connections: [{ name: 'users' }] }],
+      roles: [{ name: 'reader' }],
+      actions: [{ name: 'one', code: 'exports.onExecutePostLogin = () => {};' }],
+    };
+    const idOf = async (name: string) =>
+      (await store.collection('clients').list()).records.find((one) => one.name === name)?.client_id ?? '';
+
+    it('makes their ids once, and says which', async () => {
+      const first = await apply(file, 'match');
+      const [app, job] = [await idOf('My App'), await idOf('My Job')];
+      expect(first).to.include(`+ clients.${app} (My App)`).and.include(`+ clients.${job} (My Job)`);
+      expect(app)
+        .to.match(/^[0-9a-f]{32}$/)
+        .and.not.equal(job);
+      const grants = (await store.collection('clientGrants').list()).records;
+      expect(grants.map(({ client_id }) => client_id)).to.deep.equal([job]);
+      const exported = await exportTenant(store);
+      expect(parse(exported)).to.have.nested.property('databases[0].enabled_clients').deep.equal([app]);
+      expect(await apply(file, 'match')).to.deep.equal([]);
+      expect(await apply(file, 'create-missing')).to.deep.equal([]);
+      expect(await exportTenant(store)).to.equal(exported);
+      expect(await apply(parse(exported), 'match')).to.deep.equal([]);
+    });
+
+    it('finds the stored one of the same name, whatever its id', async () => {
+      await apply(
+        { ...file, clients: [{ client_id: 'made-elsewhere', name: 'My App' }, file.clients[1]] },
+        'match',
+      );
+      const job = await idOf('My Job');
+      const lines = await apply(file, 'match');
+      expect(lines.filter((line) => /^[+-] clients\.[^.]*$/.test(line))).to.deep.equal([]);
+      expect(await idOf('My App')).to.equal('made-elsewhere');
+      expect(await idOf('My Job')).to.equal(job);
+    });
+
+    it('refuses a name that several stored ones have', async () => {
+      const spa = await client('spa');
+      if (spa === undefined) throw new Error('the tenant has no application');
+      for (const id of ['one', 'two'])
+        await store
+          .collection('clients')
+          .put({
+            ...structuredClone(spa as Record<string, unknown>),
+            id,
+            client_id: id,
+            name: 'My App',
+          } as typeof spa & { id: string });
+      const thrown: unknown = await apply(file, 'match').catch((fault: unknown) => fault);
+      expect(String(thrown)).to.contain('2 applications have the name My App: give the client_id');
+    });
   });
 
   it('exports text that looks like a variable so that it is read as that text', async () => {
