@@ -120,10 +120,16 @@ function settingsOf(file: TenantFile, before: Frozen<TenantRecord> | undefined):
     ...settings
   } = file;
   const { customText: _texts, partials: _partials, ...rest } = prompts ?? {};
+  const { account_page: accountPage, ...tenant } = settings.tenant;
+  const application = accountPage.client_id && clientIdOf(file)(accountPage.client_id);
   // Custom texts are stored as documents, so they alone do not change the stored settings.
   const promptSettings = prompts === undefined || Object.keys(rest).length === 0 ? before?.prompts : rest;
   return {
     ...settings,
+    tenant: {
+      ...tenant,
+      account_page: { ...accountPage, ...(application === undefined ? {} : { client_id: application }) },
+    },
     branding,
     ...(promptSettings === undefined ? {} : { prompts: promptSettings }),
     ...(guardianSettings === undefined ? {} : { guardianSettings }),
@@ -175,9 +181,21 @@ function connectionsOf(file: TenantFile, stored: TenantRecords): Records['connec
   const all: ConnectionRecord[] = [...file.databases, ...file.connections];
   return withIds('con', all, stored.connections, byName).map((connection) => ({
     ...connection,
+    options: withLoginOf(connection.options, clientId),
     realms: connection.realms ?? [connection.name],
     enabled_clients: [...new Set(connection.enabled_clients.map(clientId))],
   }));
+}
+
+/** Returns options whose login that the provider begins (`idpinitiated`) has the application by its client_id. */
+function withLoginOf(
+  options: ConnectionRecord['options'],
+  clientId: (idOrName: string) => string,
+): ConnectionRecord['options'] {
+  const { idpinitiated } = options as { idpinitiated?: { client_id?: unknown } | null };
+  const named = idpinitiated?.client_id;
+  if (typeof named !== 'string') return options;
+  return { ...options, idpinitiated: { ...idpinitiated, client_id: clientId(named) } };
 }
 
 function clientGrantsOf(

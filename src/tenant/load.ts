@@ -330,7 +330,8 @@ const STRICT_SECTIONS: readonly PropertyKey[] = ['customClaims'];
 /**
  * Parses a document. Where its schema is one that the Management API has, too, which refuses unknown keys, they are left out
  * with a warning: in a file no unknown key is a fault, because files come from other versions and other tools, except in
- * {@link STRICT_SECTIONS}.
+ * {@link STRICT_SECTIONS}. What the schema refuses as `null`, or as an empty text in place of a list or a choice, is not
+ * set: the deploy tool writes these.
  */
 function parseWithoutUnknown<T>(
   document: unknown,
@@ -339,17 +340,39 @@ function parseWithoutUnknown<T>(
   const warnings: string[] = [];
   for (let read = document; ; ) {
     const result = schema.safeParse(read);
-    const refused = (result.error?.issues ?? []).flatMap((issue) =>
-      issue.code === 'unrecognized_keys' && !STRICT_SECTIONS.includes(issue.path[0] ?? '')
-        ? issue.keys.map((key) => [...issue.path, key])
-        : [],
+    const issues = (result.error?.issues ?? []).filter(
+      ({ path }) => !STRICT_SECTIONS.includes(path[0] ?? ''),
     );
-    const known = refused.length === 0 ? read : structuredClone(read);
+    const refused = issues.flatMap((issue) =>
+      issue.code === 'unrecognized_keys' ? issue.keys.map((key) => [...issue.path, key]) : [],
+    );
+    const unset = issues.filter((issue) => isUnset(issue, read)).map(({ path }) => path);
+    const known = refused.length + unset.length === 0 ? read : structuredClone(read);
     const removed = refused.filter((path) => remove(known, path));
-    if (removed.length === 0) return { result, warnings };
+    const cleared = unset.filter((path) => remove(known, path));
+    if (removed.length + cleared.length === 0) return { result, warnings };
     warnings.push(...removed.map((path) => `${z.core.toDotPath(path)} is not known here: it is left out`));
     read = known;
   }
+}
+
+/** Returns whether an issue is about a member of an object with a value that stands for none. */
+function isUnset({ code, path }: z.core.$ZodIssue, document: unknown): boolean {
+  const parent = valueAt(document, path.slice(0, -1));
+  if (Array.isArray(parent)) return false;
+  const value = valueAt(parent, path.slice(-1));
+  // An empty name or secret stays a fault.
+  return value === null || (value === '' && code !== 'too_small');
+}
+
+function valueAt(document: unknown, path: readonly PropertyKey[]): unknown {
+  return path.reduce<unknown>(
+    (value, step) =>
+      typeof value === 'object' && value !== null && Object.hasOwn(value, step)
+        ? Reflect.get(value, step)
+        : undefined,
+    document,
+  );
 }
 
 /** @returns false where there is none. */

@@ -255,4 +255,36 @@ connections: [{ name: email, strategy: email, options: { email: { body: email.ht
       expect(tenant.connections[0]?.options).to.deep.nested.include({ 'email.body': 'a mail' });
     });
   });
+
+  it('has null, an empty section or an empty text for what is not set', async () => {
+    const { tenant, warnings } = await load(`
+clients:
+  - { client_id: one, name: One, callbacks: null, allowed_origins: null, app_type: '', jwt_configuration: null }
+databases:
+  - { name: users, strategy: auth0, options: { passwordPolicy: null, import_mode: null }, enabled_clients: null }
+  - { name: more, strategy: auth0, options: { passwordPolicy: '' } }
+connections:
+resourceServers:
+roles:
+rules: []
+organizations: null
+emailTemplates:
+tenant: { friendly_name: null, default_directory: null }
+`);
+    expect(tenant.clients[0]).to.deep.include({ callbacks: [], allowed_origins: [] });
+    expect(tenant.clients[0]).to.not.have.property('app_type');
+    expect(tenant.databases.map(({ options }) => options.passwordPolicy)).to.deep.equal(['good', 'good']);
+    expect(tenant.connections).to.deep.equal([]);
+    expect(tenant).to.not.have.property('roles');
+    expect(tenant.rules).to.deep.equal([]);
+    expect(warnings).to.deep.equal([]);
+  });
+
+  it('is refused for null and nothing where something is needed', async () => {
+    expect((await faultsOf('clients: [{ name: null }]')).join()).to.contain('clients.0.name');
+    expect((await faultsOf("clients: [{ client_id: x, name: '' }]")).join()).to.contain('clients.0.name');
+    const secret = "clients: [{ client_id: x, name: X, client_secret: '' }]";
+    expect((await faultsOf(secret)).join()).to.contain('clients.0.client_secret');
+    expect((await faultsOf('clients: [null]')).join()).to.contain('clients.0');
+  });
 });

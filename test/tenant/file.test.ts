@@ -597,6 +597,29 @@ describe('applying a tenant file', () => {
       expect(await apply(parse(exported), 'match')).to.deep.equal([]);
     });
 
+    it('takes the name of an application wherever one is meant', async () => {
+      await apply(
+        {
+          ...file,
+          tenant: { account_page: { client_id: 'My App' } },
+          connections: [
+            {
+              name: 'corp',
+              strategy: 'samlp',
+              options: {
+                idpinitiated: { enabled: true, client_id: 'My App', client_protocol: 'oauth2' },
+              },
+            },
+          ],
+        },
+        'match',
+      );
+      const exported = parse(await exportTenant(store));
+      const app = await idOf('My App');
+      expect(exported).to.have.nested.property('tenant.account_page.client_id', app);
+      expect(exported).to.have.nested.property('connections[0].options.idpinitiated.client_id', app);
+    });
+
     it('finds the stored one of the same name, whatever its id', async () => {
       await apply(
         { ...file, clients: [{ client_id: 'made-elsewhere', name: 'My App' }, file.clients[1]] },
@@ -613,14 +636,12 @@ describe('applying a tenant file', () => {
       const spa = await client('spa');
       if (spa === undefined) throw new Error('the tenant has no application');
       for (const id of ['one', 'two'])
-        await store
-          .collection('clients')
-          .put({
-            ...structuredClone(spa as Record<string, unknown>),
-            id,
-            client_id: id,
-            name: 'My App',
-          } as typeof spa & { id: string });
+        await store.collection('clients').put({
+          ...structuredClone(spa as Record<string, unknown>),
+          id,
+          client_id: id,
+          name: 'My App',
+        } as typeof spa & { id: string });
       const thrown: unknown = await apply(file, 'match').catch((fault: unknown) => fault);
       expect(String(thrown)).to.contain('2 applications have the name My App: give the client_id');
     });
