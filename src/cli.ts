@@ -1,16 +1,9 @@
 #!/usr/bin/env node
 // The `gatehouse` command. It loads the rest only on a supported Node.js: an older one would fail with the name of a
 // missing module or export, which says nothing to an operator.
-import { createRequire } from 'node:module';
-import { isOlder } from './commands/node-version.ts';
+import { checkNodeVersion } from './commands/node-version.js';
 
-const { engines } = createRequire(import.meta.url)('../package.json') as { engines: { node: string } };
-const needed = engines.node.replace(/^>=/, '');
-
-if (isOlder(process.versions.node, needed)) {
-  process.stderr.write(`gatehouse needs Node.js ${needed} or newer, and this is ${process.versions.node}\n`);
-  process.exitCode = 1;
-} else {
+if (checkNodeVersion(import.meta.url)) {
   // Imported only now, because an older Node.js cannot load these files.
   const { keepCompiledCode } = await import('./runtime/compile-cache.js');
   const { leaveOutHttpClient } = await import('./runtime/http-client.js');

@@ -1,12 +1,16 @@
-// The process: starts the server, announces its address, and stops it on a signal. This file and those that it imports
-// statically are JavaScript: for TypeScript that is not in the compile cache Node.js would load its compiler, 20 MB, at
+// The process: starts the server, announces its address, and stops it on a signal. This file and the first that it
+// imports are JavaScript: for TypeScript that is not in the compile cache Node.js would load its compiler, 20 MB, at
 // every start.
-import { keepCompiledCode } from './runtime/compile-cache.js';
-import { leaveOutHttpClient } from './runtime/http-client.js';
-import { resolveWithoutFileSystem } from './runtime/module-resolution.js';
+import { checkNodeVersion } from './commands/node-version.js';
 
-keepCompiledCode(process.env.DATA_DIR);
-leaveOutHttpClient();
-resolveWithoutFileSystem();
-const { startProcess } = await import('./commands/start.ts');
-await startProcess(process.env, process.stdout);
+if (checkNodeVersion(import.meta.url)) {
+  // Imported only now, because an older Node.js cannot load these files.
+  const { keepCompiledCode } = await import('./runtime/compile-cache.js');
+  const { leaveOutHttpClient } = await import('./runtime/http-client.js');
+  const { resolveWithoutFileSystem } = await import('./runtime/module-resolution.js');
+  keepCompiledCode(process.env.DATA_DIR);
+  leaveOutHttpClient();
+  resolveWithoutFileSystem();
+  const { startProcess } = await import('./commands/start.ts');
+  await startProcess(process.env, process.stdout);
+}
