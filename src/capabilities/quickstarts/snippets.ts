@@ -142,11 +142,13 @@ console.log(await client.getUser());
 export const auth0React = (values: QuickstartValues): Snippet => ({
   ...js('@auth0/auth0-react', ''),
   language: 'jsx',
-  code: `import { createRoot } from 'react-dom/client';
+  code: `// src/main.jsx, such as in what 'npm create vite@latest my-app -- --template react' makes
+import { createRoot } from 'react-dom/client';
 import { Auth0Provider, useAuth0 } from '@auth0/auth0-react';
 
 function App() {
-  const { isLoading, isAuthenticated, user, loginWithRedirect, logout } = useAuth0();
+  const { error, isLoading, isAuthenticated, user, loginWithRedirect, logout } = useAuth0();
+  if (error) return <p>{error.message}</p>;
   if (isLoading) return null;
   if (!isAuthenticated) return <button onClick={() => loginWithRedirect()}>Log in</button>;
   const logoutParams = { returnTo: ${quoted(values.afterLogout)} };
