@@ -72,7 +72,7 @@ export async function tenantOf(
   const { LIMITS } = await import('../server/features.ts');
   const { metadataFaults } = await import('../features/connections/samlp/metadata-faults.ts');
   const unknown = unknownLimits(loaded.tenant, LIMITS).map(loaded.withPlace);
-  for (const warning of [...loaded.warnings, ...unknown]) print(host, `warning: ${warning}`);
+  for (const warning of [...unknown, ...loaded.report]) print(host, `warning: ${warning}`);
   const faults = [
     ...metadataFaults(loaded.tenant),
     ...(settings.production ? productionFaults(loaded.tenant, settings) : []),

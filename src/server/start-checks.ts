@@ -23,7 +23,7 @@ export function checkFile(settings: Settings, loaded: LoadedTenant, log: Logger)
   ];
   if (faults.length > 0) throw new TenantFault(faults.map(loaded.withPlace));
   const unknown = unknownLimits(loaded.tenant, LIMITS).map(loaded.withPlace);
-  for (const warning of [...loaded.warnings, ...unknown]) log.warn({ file: settings.tenantFile }, warning);
+  for (const warning of [...unknown, ...loaded.report]) log.warn({ file: settings.tenantFile }, warning);
   if (!settings.production && !isForThisMachine(settings)) {
     warnOfMissingPages(settings, log);
     for (const fault of productionFaults(loaded.tenant, settings)) {

@@ -1,7 +1,7 @@
 // Scripts, pages and messages in files beside the tenant file, as the hosted service's deploy tool writes them.
 // docs/understand/decisions/operating.md#a-tenant-file-reads-only-files-of-its-own-folder
 import { readFileSync, realpathSync, statSync } from 'node:fs';
-import { join, relative, resolve, sep } from 'node:path';
+import { isAbsolute, join, relative, resolve, sep } from 'node:path';
 import type { YamlFault } from './document.ts';
 import { mayBeFile } from './text-members.ts';
 import { type Environment, fillInFile, mapStrings, pathText } from './variables.ts';
@@ -15,14 +15,13 @@ const FILE_NAME = /^(?!\/[/*])[^<>\n\r;(){}="'`]+\.(?:html?|m?js|cjs|ts|liquid|t
 /** A path that says that it is one. */
 const RELATIVE = /^\.{1,2}[\\/][^<>\n\r;(){}]+$/;
 
-const OUTSIDE = 'it is not in the folder of the tenant file';
-
-/** The folders in which the deploy tool looks first. */
-const FOLDERS: Readonly<Record<string, string>> = { clients: 'clients', connections: 'connections' };
+export const OUTSIDE = 'it is not in the folder of the tenant file';
 
 interface IncludedFiles {
-  /** The folder of the tenant file. Paths are relative to it, and lead to nothing outside of it. */
+  /** The folder of the tenant file. Paths lead to nothing outside of it. */
   directory: string;
+  /** Returns the folders in which a member's file is looked for. */
+  foldersOf(path: readonly string[]): string[];
   env: Environment;
   /** Gets a message for each file that cannot be read. */
   faults: string[];
@@ -34,15 +33,11 @@ interface IncludedFiles {
 
 /** Replaces paths in a document by the contents of their files. */
 export function readIncludedFiles(document: unknown, options: IncludedFiles): unknown {
-  const { directory, env, faults, onFault, onFile } = options;
+  const { directory, foldersOf, env, faults, onFault, onFile } = options;
   return mapStrings(document, [], (text, path) => {
     if (!mayBeFile(path) || !isPath(text)) return text;
     const name = text.trim().replaceAll('\\', '/');
-    const folder = FOLDERS[path[0] ?? ''];
-    const named = [
-      ...(folder === undefined ? [] : [join(directory, folder, name)]),
-      resolve(directory, name),
-    ];
+    const named = foldersOf(path).map((folder) => (isAbsolute(name) ? name : join(folder, name)));
     const places = named.filter((one) => !isOutside(directory, one));
     for (const place of places) onFile(place);
     const fault = (cause: string) => {
@@ -70,7 +65,8 @@ function isFile(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isFile() ?? false;
 }
 
-function isOutside(directory: string, path: string): boolean {
+/** Returns whether a path leads out of a folder. */
+export function isOutside(directory: string, path: string): boolean {
   const way = relative(resolve(directory), resolve(path));
   return way === '..' || way.startsWith(`..${sep}`) || resolve(way) === way;
 }

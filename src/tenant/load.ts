@@ -1,5 +1,6 @@
 // Reads the tenant file, fills in variables, and validates it. All faults are reported at once. Unknown keys are
 // kept, and reported as warnings.
+import { statSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { z } from 'zod';
@@ -14,12 +15,13 @@ import { type TenantFile, tenantFileSchema } from '../records/tenant/tenant.ts';
 import { classWarnings } from '../records/users/authentication-classes.ts';
 import { crossFaults } from './cross-checks.ts';
 import { databaseWarnings } from './database-warnings.ts';
-import { readYaml, type YamlFault } from './document.ts';
 import { identifierWarnings } from './identifier-warnings.ts';
 import { readIncludedFiles } from './included-files.ts';
 import { directoryOf, withClientIds } from './names.ts';
 import { pageWarnings } from './pages.ts';
-import { type Environment, fillIn, fillInYaml } from './variables.ts';
+import { placed, readText, type Source } from './source.ts';
+import { readFolder } from './tenant-folder.ts';
+import { type Environment, fillIn } from './variables.ts';
 
 /** A tenant file that cannot be used, with all faults: file and line if known, path, and cause. */
 export class TenantFault {
@@ -36,6 +38,8 @@ export interface LoadedTenant {
   isEmpty: boolean;
   /** Unknown keys, and settings that may surprise; one sentence each. */
   warnings: string[];
+  /** The same for people: what matters most comes first, and all unknown keys are in one line. */
+  report: string[];
   /** Adds file and line to a message that begins with a path, such as `clients[0].name: …`. */
   withPlace(sentence: string): string;
 }
@@ -49,6 +53,8 @@ export async function loadTenantFile(
   env: Environment,
   onFile: (path: string) => void = () => undefined,
 ): Promise<LoadedTenant> {
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true)
+    return tenantOf(readFolder(path, env, onFile), env, path, onFile);
   let text: string;
   onFile(path);
   try {
@@ -58,50 +64,54 @@ export async function loadTenantFile(
     const cause = code === 'ENOENT' ? 'there is no such file' : message;
     throw new TenantFault([`${path} cannot be read (${cause})`]);
   }
-  return parseTenant(text, env, path, onFile);
+  return tenantOf(readText(text, env, path), env, dirname(path), onFile);
 }
 
 /**
  * Parses a tenant from YAML.
- * @param path the text's file, to which paths in it are relative. Without it no other file is read.
+ * @param path the text's file, beside which are the files that it names. Without it no other file is read.
  * @throws TenantFault
  */
-export function parseTenant(
-  text: string,
+export function parseTenant(text: string, env: Environment, path?: string): LoadedTenant {
+  return tenantOf(readText(text, env, path), env, path === undefined ? undefined : dirname(path));
+}
+
+/** @param directory the folder of the files that the tenant may name; without it none is read. @throws TenantFault */
+function tenantOf(
+  { value, isEmpty, faults: readFaults, warnings: readWarnings, placeOf, foldersOf }: Source,
   env: Environment,
-  path?: string,
+  directory?: string,
   onFile: (path: string) => void = () => undefined,
 ): LoadedTenant {
-  const given = fillInYaml(text, env);
-  const lineOf = (line: number | undefined) => (line === undefined ? undefined : given.lineOf(line));
-  const yamlFault = ({ line, message }: YamlFault) =>
-    placed(path, lineOf(line), `not valid YAML: ${message}`);
-  const read = readYaml(given.text);
-  const unset = given.faults.map(({ line, message }) => placed(path, line, message));
-  if ('faults' in read) throw new TenantFault([...unset, ...read.faults.map(yamlFault)]);
-  const withPlace = (sentence: string) => placed(path, lineOf(read.lineOf(pathOf(sentence))), sentence);
+  const withPlace = (sentence: string) => placed(sentence, placeOf(pathOf(sentence)));
   const faults: string[] = [];
+  const placedFaults = [...readFaults];
   const kept: string[] = [];
-  const filled = fillIn(read.value ?? {}, env, { faults, warnings: kept });
+  const filled = fillIn(value ?? {}, env, { faults, warnings: kept });
   const complete =
-    path === undefined
+    directory === undefined
       ? filled
       : readIncludedFiles(filled, {
-          directory: dirname(path),
+          directory,
+          foldersOf,
           env,
           faults,
-          onFault: (file, { line, message }) => unset.push(placed(file, line, message)),
+          onFault: (file, { line, message }) => placedFaults.push(placed(message, { file, line })),
           onFile,
         });
   // Validating unfilled variables would only add misleading faults.
-  if (faults.length + unset.length > 0) throw new TenantFault([...unset, ...faults.map(withPlace)]);
+  if (faults.length + placedFaults.length > 0)
+    throw new TenantFault([...placedFaults, ...faults.map(withPlace)]);
   const result = checkTenant(complete);
   if ('faults' in result) throw new TenantFault(result.faults.map(withPlace));
   const { tenant, warnings } = result;
+  const found = [...kept, ...warnings];
+  const lineAt = (at: string) => placeOf(pathOf(at)).line;
   return {
     tenant,
-    isEmpty: read.value == null,
-    warnings: [...read.warnings.map(yamlFault), ...[...kept, ...warnings].map(withPlace)],
+    isEmpty,
+    warnings: [...readWarnings, ...found.map(withPlace)],
+    report: [...readWarnings, ...reportOf(found, withPlace, lineAt)],
     withPlace,
   };
 }
@@ -110,13 +120,37 @@ export function parseTenant(
 export function readTenant(document: unknown): LoadedTenant {
   const result = checkTenant(document);
   if ('faults' in result) throw new TenantFault(result.faults);
-  return { ...result, isEmpty: false, withPlace: (sentence) => sentence };
+  const withPlace = (sentence: string) => sentence;
+  return {
+    ...result,
+    isEmpty: false,
+    report: reportOf(result.warnings, withPlace, () => undefined),
+    withPlace,
+  };
 }
 
-/** Adds the place in the form that editors and terminals link: `sentence (file:line)`. */
-function placed(path: string | undefined, line: number | undefined, sentence: string): string {
-  if (path === undefined) return sentence;
-  return `${sentence} (${path}${line === undefined ? '' : `:${line}`})`;
+/** Returns warnings with those about unknown keys last, in one line for each thing that becomes of them. */
+function reportOf(
+  warnings: readonly string[],
+  withPlace: (sentence: string) => string,
+  lineOf: (at: string) => number | undefined,
+): string[] {
+  const isUnknown = (warning: string) => UNKNOWN.some(({ one }) => warning.endsWith(one));
+  const unknown = UNKNOWN.flatMap(({ one, several }) => {
+    const sentences = warnings.filter((warning) => warning.endsWith(one));
+    if (sentences.length <= 1) return sentences.map(withPlace);
+    const places = new Map<string, number[]>();
+    for (const at of sentences.map((sentence) => sentence.slice(0, -one.length))) {
+      const member = at.replaceAll(/\[\d+\]/g, '[]');
+      places.set(member, [...(places.get(member) ?? []), lineOf(at) ?? 0]);
+    }
+    const members = [...places].map(([member, all]) => {
+      const lines = [...new Set(all)].filter((line) => line > 0);
+      return lines.length === 0 ? member : `${member} (line ${lines.join(', ')})`;
+    });
+    return [`${sentences.length} members ${several}: ${members.join('; ')}`];
+  });
+  return [...warnings.filter((warning) => !isUnknown(warning)).map(withPlace), ...unknown];
 }
 
 /** Returns the path at the beginning of a message, in either notation: `clients[0].name` or `clients.0.name`. */
@@ -295,8 +329,19 @@ function audienceWarnings({ name, addon, at }: Provider, others: readonly Provid
 
 // Finds unknown keys of a tenant file at any depth, so that nobody relies on a misspelt setting.
 
+/** What becomes of unknown keys: the end of a sentence about one, and the middle of one about several. */
+const LEFT_OUT = {
+  one: ' is not known here: it is left out',
+  several: 'are not known here and are left out',
+};
+const KEPT = {
+  one: ' is not known here: it is kept, and has no effect',
+  several: 'are not known here; they are kept, and have no effect',
+};
+const UNKNOWN = [LEFT_OUT, KEPT];
+
 /** @param at its path. */
-const unknownKeyWarning = (at: string) => `${at} is not known here: it is kept, and has no effect`;
+const unknownKeyWarning = (at: string) => `${at}${KEPT.one}`;
 
 /** Returns a warning for each key of a document that its schema does not know. */
 function unknownKeys(document: unknown, schema: unknown, path = ''): string[] {
@@ -351,7 +396,7 @@ function parseWithoutUnknown<T>(
     const removed = refused.filter((path) => remove(known, path));
     const cleared = unset.filter((path) => remove(known, path));
     if (removed.length + cleared.length === 0) return { result, warnings };
-    warnings.push(...removed.map((path) => `${z.core.toDotPath(path)} is not known here: it is left out`));
+    warnings.push(...removed.map((path) => `${z.core.toDotPath(path)}${LEFT_OUT.one}`));
     read = known;
   }
 }

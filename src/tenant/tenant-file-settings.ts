@@ -13,7 +13,11 @@ export interface TenantFileSettings {
 
 export const tenantSettings = settingsGroup({
   variables: {
-    TENANT_FILE: z.string().min(1).default(TENANT_FILE).meta({ description: 'path of the tenant file' }),
+    TENANT_FILE: z
+      .string()
+      .min(1)
+      .default(TENANT_FILE)
+      .meta({ description: "path of the tenant file, or of a folder with the deploy tool's layout" }),
     WATCH_TENANT: z.enum(['on', 'off']).optional().meta({
       description:
         '`on`: a development server takes changes of the tenant file over while it runs, see [Change the tenant by its file](../do/tenant-file.md)',

@@ -27,6 +27,10 @@ function jsonOf(value: string): string {
   }
 }
 
+/** Returns a variable of the environment, never what each object has, such as `constructor`. */
+const variableOf = (env: Environment, name: string): string | undefined =>
+  Object.hasOwn(env, name) ? env[name] : undefined;
+
 const notSet = (name: string, whole: string) =>
   `the environment variable ${name} is not set (the text itself is \\${whole})`;
 
@@ -63,7 +67,7 @@ export function fillInYaml(text: string, env: Environment): FilledText {
     if (around !== undefined && !isWhole) continue;
     const line = lineAt(index);
     const name = hashed ?? json ?? '';
-    const value = env[name];
+    const value = variableOf(env, name);
     if (value === undefined) faults.push({ line, message: `${whole}: ${notSet(name, whole)}` });
     const replacement = value === undefined ? 'null' : guarded(json === undefined ? value : jsonOf(value));
     filled += text.slice(end, around?.start ?? index) + replacement;
@@ -90,7 +94,7 @@ function linesOf(text: string): (index: number) => number {
 
 /** Returns whether it is a comment such as `##Applications##`, alone in its line. */
 function isHeading(text: string, { 0: whole, 1: hashed, index }: RegExpExecArray, env: Environment): boolean {
-  if (hashed === undefined || env[hashed] !== undefined) return false;
+  if (hashed === undefined || variableOf(env, hashed) !== undefined) return false;
   const start = text.lastIndexOf('\n', index - 1) + 1;
   const end = text.indexOf('\n', index);
   return text.slice(start, end === -1 ? undefined : end).trim() === whole;
@@ -144,7 +148,7 @@ export function fillIn(document: unknown, env: Environment, { faults, warnings }
       if (braced !== undefined && isText(path)) return whole;
       if (whole.startsWith('\\')) return whole.slice(1);
       const name = hashed ?? json ?? braced ?? '';
-      const value = env[name];
+      const value = variableOf(env, name);
       if (value !== undefined) return json === undefined ? value : jsonOf(value);
       // A secret that everybody can read in the file would be none.
       const isNeeded =
@@ -169,7 +173,7 @@ export function fillInFile(text: string, env: Environment): { text: string; faul
     (whole: string, hashed: string | undefined, json: string | undefined, index: number) => {
       if (whole.startsWith('\\')) return whole.slice(1);
       const name = hashed ?? json ?? '';
-      const value = env[name];
+      const value = variableOf(env, name);
       if (value !== undefined) return json === undefined ? value : jsonOf(value);
       // Small letters are names of a script or a page rather than of the environment.
       if (name === name.toUpperCase()) faults.push({ line: lineAt(index), message: notSet(name, whole) });

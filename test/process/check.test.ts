@@ -96,6 +96,25 @@ describe('gatehouse check', () => {
     expect(certificate.stderr).to.contain('TLS_CERT: none cannot be read');
   });
 
+  it('warns of what matters first, and of all unknown keys in one line with their places', async () => {
+    writeFileSync(
+      join(cwd, 'tenant.yaml'),
+      `moon: full
+clients:
+  - { name: One, tide: 1 }
+  - { name: Two, tide: 2 }
+connections:
+  - { name: old, strategy: telegraph }
+`,
+    );
+    const { code, stdout } = await check({ TENANT_FILE: 'tenant.yaml' });
+    expect(code).to.equal(0);
+    expect(stdout.split('\n').filter((line) => line.startsWith('warning'))).to.deep.equal([
+      'warning: connections[0].strategy: telegraph is not built in: nobody can log in with old (tenant.yaml:6)',
+      'warning: 3 members are not known here; they are kept, and have no effect: clients[].tide (line 3, 4); moon (line 1)',
+    ]);
+  });
+
   it("fails in production for what would not start there, and still names the file's unknown keys", async () => {
     writeFileSync(
       join(cwd, 'tenant.yaml'),

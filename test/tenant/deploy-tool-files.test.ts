@@ -122,7 +122,7 @@ pages: [{ name: login, html: "<p>@@config@@</p>" }]
   session_lifetime: ##HOURS##
 clients: @@CLIENTS@@
 roles: "@@ROLES@@"
-branding: { logo_url: "https://##HOST##/logo" }
+branding: { logo_url: "https://##HOST##/logo", favicon_url: ##constructor## }
 `,
         { MANY: 'one\n    two\n    three' },
       );
@@ -132,6 +132,7 @@ branding: { logo_url: "https://##HOST##/logo" }
         `##HOURS##: ${notSet('HOURS', '##HOURS##')} (tenant.yaml:3)`,
         `@@CLIENTS@@: ${notSet('CLIENTS', '@@CLIENTS@@')} (tenant.yaml:4)`,
         `@@ROLES@@: ${notSet('ROLES', '@@ROLES@@')} (tenant.yaml:5)`,
+        `##constructor##: ${notSet('constructor', '##constructor##')} (tenant.yaml:6)`,
         `branding.logo_url: ${notSet('HOST', '##HOST##')} (tenant.yaml:6)`,
       ]);
     });
@@ -286,5 +287,117 @@ tenant: { friendly_name: null, default_directory: null }
     const secret = "clients: [{ client_id: x, name: X, client_secret: '' }]";
     expect((await faultsOf(secret)).join()).to.contain('clients.0.client_secret');
     expect((await faultsOf('clients: [null]')).join()).to.contain('clients.0');
+  });
+});
+
+describe('a folder of the deploy tool', () => {
+  let folder: string;
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'gatehouse-folder-'));
+  });
+  afterEach(() => rm(folder, { recursive: true }));
+
+  const write = async (name: string, content: unknown) => {
+    const path = join(folder, name);
+    await mkdir(dirname(path), { recursive: true });
+    await writeFile(path, typeof content === 'string' ? content : JSON.stringify(content, undefined, 2));
+  };
+
+  it('is a tenant: a file for each item, with the files that these name', async () => {
+    await write('tenant.json', '{\n\t"friendly_name": "##NAME##",\n\t"session_lifetime": @@HOURS@@\n}');
+    await write('clients/One.json', { name: 'One', app_type: 'spa', custom_login_page: './One_page.html' });
+    await write('clients/One_page.html', 'page of one @@config@@');
+    await write('clients/empty.json', {});
+    await write('clients/Two.json', { name: 'Two', app_type: 'non_interactive' });
+    await write('connections/email.json', {
+      name: 'email',
+      strategy: 'email',
+      options: { email: { body: './email.html' } },
+      enabled_clients: ['One'],
+    });
+    await write('connections/email.html', 'mail of the connection');
+    await write('database-connections/users/database.json', {
+      name: 'users',
+      strategy: 'auth0',
+      options: { customScripts: { login: './login.js' } },
+    });
+    await write('database-connections/users/login.js', 'function login() { return `${NAME}`; }');
+    await write('resource-servers/API.json', { name: 'API', identifier: 'https://api.test' });
+    await write('grants/two.json', { client_id: 'Two', audience: 'https://api.test', scope: [] });
+    await write('rules/one.json', { name: 'one', script: './one.js' });
+    await write('rules/one.js', '// the rule ##NAME##');
+    await write('actions/two.json', { name: 'two', code: './actions/two/code.js', deployed: true });
+    await write('actions/two/code.js', '// the action');
+    await write('triggers/triggers.json', { 'post-login': [{ action_name: 'two' }] });
+    await write('emails/provider.json', { name: 'smtp', enabled: false });
+    await write('emails/verify_email.json', { template: 'verify_email', enabled: true });
+    await write('emails/verify_email.html', 'the mail');
+    await write('pages/login.json', { name: 'login', enabled: true });
+    await write('pages/login.html', 'the page @@config@@');
+    await write('branding/branding.json', { colors: { primary: '#112233' } });
+    await write('branding/templates/universal_login.json', {
+      template: 'universal_login',
+      body: './universal_login.html',
+    });
+    await write('branding/templates/universal_login.html', 'the template');
+    await write('prompts/prompts.json', { identifier_first: true });
+    await write('prompts/custom-text.json', { en: { login: { login: { title: 'Hello ${NAME}' } } } });
+    await write('prompts/partials.json', {
+      login: [{ login: [{ name: 'form-content-start', template: 'partials/start.liquid' }] }],
+    });
+    await write('prompts/partials/start.liquid', 'the partial');
+    await write('attack-protection/brute-force-protection.json', { enabled: true, max_attempts: 7 });
+    await write('guardian/factors/otp.json', { name: 'otp', enabled: true });
+    const files: string[] = [];
+    const { tenant } = await loadTenantFile(folder, { NAME: 'Acme', HOURS: '9' }, (path) => files.push(path));
+    expect(tenant.tenant).to.include({ friendly_name: 'Acme', session_lifetime: 9 });
+    expect(tenant.clients.map(({ name }) => name)).to.deep.equal(['One', 'Two']);
+    expect(tenant.clients[0]?.custom_login_page).to.equal('page of one @@config@@');
+    expect(tenant.connections[0]?.options).to.have.nested.property('email.body', 'mail of the connection');
+    expect(tenant.databases[0]?.options.customScripts?.login).to.contain('`${NAME}`');
+    expect(tenant.clientGrants[0]?.client_id).to.equal('Two');
+    expect(tenant.rules?.[0]?.script).to.equal('// the rule Acme');
+    expect(tenant.actions?.[0]?.code).to.equal('// the action');
+    expect(tenant.triggers).to.have.property('post-login');
+    expect(tenant.emailProvider?.enabled).to.equal(false);
+    expect(tenant.emailTemplates[0]?.body).to.equal('the mail');
+    expect(tenant.pages?.[0]?.html).to.equal('the page @@config@@');
+    expect(tenant.branding.colors.primary).to.equal('#112233');
+    expect(tenant.branding.templates?.[0]?.body).to.equal('the template');
+    expect(tenant.prompts).to.deep.include({
+      identifier_first: true,
+      customText: { en: { login: { login: { title: 'Hello ${NAME}' } } } },
+      partials: { login: { login: { 'form-content-start': 'the partial' } } },
+    });
+    expect(tenant.attackProtection.bruteForceProtection?.max_attempts).to.equal(7);
+    expect(JSON.stringify(tenant.guardianFactors)).to.contain('otp');
+    expect(files).to.include(join(folder, 'rules/one.js')).and.include(join(folder, 'clients/One.json'));
+  });
+
+  it('has its faults with file and line, and nothing from outside', async () => {
+    await write('clients/One.json', { name: 'One', app_type: 'toaster' });
+    await write('clients/Two.json', { name: 'Two', description: 'x', callbacks: [1] });
+    const faultsOf = async () => {
+      const thrown: unknown = await loadTenantFile(folder, {}).catch((fault: unknown) => fault);
+      expect(thrown).to.be.instanceOf(TenantFault);
+      return (thrown as TenantFault).faults.map((fault) => fault.replaceAll(`${folder}/`, '')).sort();
+    };
+    const faults = await faultsOf();
+    expect(faults[0]).to.match(/^clients\.0\.app_type: .* \(clients\/One\.json:3\)$/);
+    expect(faults[1]).to.match(/^clients\.1\.callbacks\.0: .* \(clients\/Two\.json:5\)$/);
+    await rm(join(folder, 'clients'), { recursive: true });
+    await write('rules/a.json', '{ "name": ');
+    await write('rules/b.json', { name: '##NOT_SET##', script: '../../x.js' });
+    await writeFile(join(folder, '..', 'gatehouse-outside.json'), '{ "name": "outside" }');
+    await symlink('../../gatehouse-outside.json', join(folder, 'rules/c.json'));
+    await write('rules/d.json', '[1]');
+    const others = (await faultsOf()).join('\n');
+    await rm(join(folder, '..', 'gatehouse-outside.json'));
+    expect(others)
+      .to.match(/not valid YAML: .*\(rules\/a\.json:1\)/)
+      .and.contain('NOT_SET is not set')
+      .and.contain('../../x.js cannot be read (it is not in the folder of the tenant file) (rules/b.json:3)')
+      .and.contain('rules/c.json: it is not in the folder of the tenant file')
+      .and.contain('it is no JSON object (rules/d.json)');
   });
 });

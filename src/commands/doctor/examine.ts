@@ -119,13 +119,13 @@ async function checkTenantFile(
       findings: [tenantFindings.ok(`${tenantFile} is not there: the first start writes the example`)],
     };
   try {
-    const { tenant, warnings, withPlace } = await loadTenantFile(tenantFile, env);
+    const { tenant, report, withPlace } = await loadTenantFile(tenantFile, env);
     const faults = [
       ...metadataFaults(tenant),
       ...(settings.production ? productionFaults(tenant, settings) : []),
     ];
     if (faults.length > 0) return { findings: faults.map((one) => tenantFindings.fault(withPlace(one))) };
-    const texts = [...warnings, ...unknownLimits(tenant, LIMITS).map(withPlace)];
+    const texts = [...unknownLimits(tenant, LIMITS).map(withPlace), ...report];
     const none = [tenantFindings.ok(`${tenantFile} has no faults`)];
     return { tenant, findings: texts.length > 0 ? texts.map((one) => tenantFindings.warning(one)) : none };
   } catch (thrown) {
