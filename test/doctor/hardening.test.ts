@@ -250,6 +250,22 @@ describe('the hardening checklist of gatehouse doctor', () => {
     for (const id of ['trusted-proxies', 'outbound']) expect(lines.get(id)?.verdict, id).to.equal('ok');
   });
 
+  it('names the action of a token exchange, which runs without being bound', async () => {
+    const code = 'exports.onExecuteCustomTokenExchange = async () => {};';
+    const trigger = { id: 'custom-token-exchange', version: 'v1' };
+    const actions = [{ name: 'Old', code, deployed: true, supported_triggers: [trigger] }];
+    const tokenExchangeProfiles = [
+      {
+        name: 'Old tokens',
+        subject_token_type: 'urn:acme:old',
+        action: 'Old',
+        type: 'custom_authentication',
+      },
+    ];
+    const { lines } = await go({ ...GOOD, actions, tokenExchangeProfiles });
+    expect(lines.get('scripts')?.text).to.contain('the token exchange Old tokens');
+  });
+
   it('does not take a stream to this machine for one that sends the log away', async () => {
     const logStreams = [{ name: 'Here', type: 'http', sink: { httpEndpoint: 'http://localhost:9200/' } }];
     expect((await go({ ...GOOD, logStreams })).lines.get('audit-log')?.verdict).to.equal('warning');

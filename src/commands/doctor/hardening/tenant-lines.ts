@@ -83,12 +83,20 @@ function weakSaml({ clients, connections }: TenantFile): string[] {
 }
 
 /** Returns the code of the tenant that this server runs. */
-function scriptsOf({ triggers = {}, rules = [], databases, connections }: TenantFile): string[] {
+function scriptsOf({
+  triggers = {},
+  rules = [],
+  tokenExchangeProfiles = [],
+  databases,
+  connections,
+}: TenantFile): string[] {
   const bound = Object.values(triggers).flat();
   const active = rules.filter((rule) => (rule as { enabled?: boolean }).enabled !== false);
   return [
     ...(bound.length > 0 ? [`${bound.length} actions`] : []),
     ...(active.length > 0 ? [`${active.length} rules`] : []),
+    // Their actions run without being bound.
+    ...tokenExchangeProfiles.map(({ name }) => `the action of the token exchange ${name}`),
     ...databases
       .filter(({ options }) => options.enabledDatabaseCustomization === true)
       .map(({ name }) => `the database scripts of ${name}`),
