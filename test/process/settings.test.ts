@@ -5,12 +5,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
+import pg from 'pg';
 import { smtpSettings } from '../../src/capabilities/delivery/transports.ts';
 import { createLog } from '../../src/runtime/log.ts';
 import { faultText } from '../../src/server/fault.ts';
 import { startGatehouse } from '../../src/server/start.ts';
 import { outboundAllow, readSettings, SettingsFault } from '../../src/settings/index.ts';
 import { withPort } from '../../src/settings/server.ts';
+import { connectionSettings } from '../../src/store/postgres/postgres-connection.ts';
 import { EXAMPLE_FILE } from '../../src/tenant/examples.ts';
 import { loadTenantFile } from '../../src/tenant/load.ts';
 import { builtProgram } from '../support/built.ts';
@@ -320,6 +322,21 @@ describe('settings', () => {
       const faults = faultsOf(env).join('\n');
       expect(faults).to.contain(fault);
       expect(faults).not.to.contain('hidden');
+    }
+  });
+
+  it('lead to the database of the address, whatever the variables of PostgreSQL say', () => {
+    const { PGHOST: before } = process.env;
+    process.env.PGHOST = 'elsewhere.example.test';
+    try {
+      const hostOf = (url: string) => new pg.Client(connectionSettings(url)).host;
+      expect(hostOf('postgres:///x')).to.equal('localhost');
+      expect(hostOf('postgres:///x?host=')).to.equal('localhost');
+      expect(hostOf('postgres:///x?host=/var/run/postgresql')).to.equal('/var/run/postgresql');
+      expect(hostOf('postgres://db/x?sslmode=verify-full')).to.equal('db');
+    } finally {
+      if (before === undefined) delete process.env.PGHOST;
+      else process.env.PGHOST = before;
     }
   });
 

@@ -65,6 +65,9 @@ export function connectionSettings(url: string): pg.ClientConfig {
   if (['require', 'verify-ca'].includes(address.searchParams.get('sslmode') ?? '')) {
     address.searchParams.set('sslmode', 'verify-full');
   }
+  // The driver would take PGHOST, which may be elsewhere: the settings have let this address pass without TLS.
+  const { host: named } = Object.fromEntries(address.searchParams);
+  if (!named && address.hostname === '') address.searchParams.set('host', 'localhost');
   return {
     connectionString: withoutOurs(address).href,
     application_name: 'gatehouse',
