@@ -18,6 +18,7 @@ import {
 } from '../capabilities/quickstarts/starters.ts';
 import { type CommandProcess, print } from '../runtime/command-process.ts';
 import { fileMode } from '../runtime/files.ts';
+import { OWN_COMMAND } from '../runtime/own-command.ts';
 import { systemRandom } from '../runtime/secrets.ts';
 import { readSettings, type Settings } from '../settings/index.ts';
 import { parseTenant } from '../tenant/load.ts';
@@ -162,7 +163,7 @@ function report(starter: Starter, { secret, values }: StarterApplication, settin
   const steps = [
     `1. Start the server, and leave it running: it is at ${baseUrl}`,
     '',
-    '   npx gatehouse start',
+    `   ${OWN_COMMAND} start`,
     ...(hasLogin(shape) ? ['', '   Log in as user@example.test with the password Gatehouse-1.'] : []),
     '',
     `2. ${first?.install === undefined ? 'Paste this' : 'Install what the program needs, and paste it'}${

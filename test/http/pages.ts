@@ -887,6 +887,7 @@ export const PAGES: Record<string, SitePage | AuthError> = {
   ),
   '/error-server': new AuthError(500, 'server_error', 'An unexpected error occurred.'),
   '/home': sitePage(DEVELOPMENT_HOME_PAGE, {
+    initCommand: 'node src/cli.ts init',
     baseUrl: 'https://localhost:3000',
     version: '0.1.0',
     inboxUrl: '/dev/inbox',

@@ -40,7 +40,7 @@ const head = (
 ): string => `# Written by \`gatehouse init ${kind}\`. It is yours: edit it.
 #
 # A development server in a terminal takes over what you change here, as soon as you save it. Other servers do when you
-# run \`npx gatehouse apply\`. \`npx gatehouse check\` names mistakes. \${NAME} comes from the environment.
+# run the command \`apply\` of Gatehouse; \`check\` names mistakes. \${NAME} comes from the environment.
 
 tenant:
   friendly_name: Gatehouse # the name on the login page

@@ -15,6 +15,7 @@ import { tenantHostOf } from '../../http/server/request-target.ts';
 import { parseRouteKey, type RouteDeclaration, type RouteDeclarations } from '../../http/server/router.ts';
 import { TRY_LOGIN } from '../../records/clients/clients.ts';
 import type { Client, Connection } from '../../records/collections.ts';
+import { OWN_COMMAND } from '../../runtime/own-command.ts';
 import type { Config } from '../../tenant/config.ts';
 import { DOCUMENTS_PATH, documentRoutes } from './development-documents.ts';
 import { SCRIPTS_PATH, type ScriptLogDependencies, scriptRoutes } from './development-scripts.ts';
@@ -128,6 +129,8 @@ interface DevelopmentHomeModel {
   version: string;
   clients: readonly Pick<Client, 'client_id' | 'name' | 'app_type'>[];
   programs: readonly FirstProgram[];
+  /** Writes the tenant file of one application. */
+  initCommand: string;
   /** The program of a test. */
   test: string;
   connections: readonly Pick<Connection, 'name' | 'strategy'>[];
@@ -152,6 +155,7 @@ async function showHome(deps: DevelopmentDependencies, ctx: Context): Promise<vo
     version,
     clients,
     programs: firstPrograms(clients, `${baseUrl}/`),
+    initCommand: `${OWN_COMMAND} init`,
     test: testProgram(deps.tenantFile),
     connections,
     tryLogin: tryLoginOf(deps),
