@@ -6,6 +6,21 @@ export default defineConfig(({ mode }) => {
   return {
     plugins: [vue()],
     // The API has the same origin as the application, as behind a proxy in production.
-    server: { port: Number(PORT), strictPort: true, proxy: { '/api': `http://localhost:${API_PORT}` } },
+    server: {
+      port: Number(PORT),
+      strictPort: true,
+      proxy: { '/api': `http://localhost:${API_PORT}` },
+      // Vite serves the files of this folder, and Gatehouse keeps its own here. The rest is Vite's own list.
+      fs: {
+        deny: [
+          '**/config/tenant.yaml',
+          '**/data/{keys,store}/**',
+          '.env',
+          '.env.*',
+          '*.{crt,pem}',
+          '**/.git/**',
+        ],
+      },
+    },
   };
 });

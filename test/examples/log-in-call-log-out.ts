@@ -38,6 +38,12 @@ export function logsInCallsAndLogsOut(name: string, options?: ExampleOptions): v
       await page.getByLabel('Password', { exact: true }).waitFor();
     });
 
+    it('does not serve the tenant file of Gatehouse, which is in its folder', async () => {
+      // The queries are those by which Vite gives the text of a file.
+      for (const path of ['config/tenant.yaml', 'config/tenant.yaml?raw', 'config/tenant.yaml?import&raw'])
+        expect(await (await fetch(`${example.origin}/${path}`)).text(), path).not.to.contain('databases:');
+    });
+
     it('has an API that refuses a request without a token, and a token that lacks the scope', async () => {
       const call = async (headers = {}) =>
         (await fetch(`${example.apiOrigin}/api/messages`, { headers })).status;
