@@ -74,10 +74,18 @@ export const workerSettings = settingsGroup({
         fallback: 'this process serves',
       }),
   },
-  faults: ({ WORKERS }, { DATABASE_URL }: { DATABASE_URL?: string | undefined }) =>
-    WORKERS !== undefined && WORKERS !== 1 && DATABASE_URL === undefined
-      ? ['WORKERS: the embedded store is for one process; several need DATABASE_URL']
-      : [],
+  faults: (
+    { WORKERS },
+    { DATABASE_URL, WATCH_TENANT }: Partial<Record<'DATABASE_URL' | 'WATCH_TENANT', string | undefined>>,
+  ) => {
+    if (WORKERS === undefined || WORKERS === 1) return [];
+    return [
+      ...(DATABASE_URL === undefined
+        ? ['WORKERS: the embedded store is for one process; several need DATABASE_URL']
+        : []),
+      ...(WATCH_TENANT === 'on' ? ['WATCH_TENANT: one process takes changes over, and not several'] : []),
+    ];
+  },
   settings: ({ WORKERS }): WorkerSettings => ({ workers: WORKERS === 1 ? undefined : WORKERS }),
 });
 

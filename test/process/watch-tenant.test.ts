@@ -287,7 +287,15 @@ describe('the watch of a tenant file', () => {
 describe('WATCH_TENANT', () => {
   const watchTenantOf = (env: Record<string, string>) => readSettings(env).watchTenant;
 
-  it('is on in a terminal in development, off in tests, and refused in production', () => {
+  const faultsOf = (env: Record<string, string>): unknown => {
+    try {
+      return readSettings(env) && [];
+    } catch (thrown) {
+      return (thrown as { faults?: unknown }).faults;
+    }
+  };
+
+  it('is on in a terminal in development, off in tests, and refused in production and for several processes', () => {
     expect(watchTenantOf({})).to.equal('in-terminal');
     expect(watchTenantOf({ NODE_ENV: 'test' })).to.equal('off');
     expect(watchTenantOf({ NODE_ENV: 'test', WATCH_TENANT: 'on' })).to.equal('on');
@@ -300,15 +308,14 @@ describe('WATCH_TENANT', () => {
       TLS_KEY: 'key.pem',
     };
     expect(watchTenantOf(production)).to.equal('off');
-    let refused: unknown;
-    try {
-      watchTenantOf({ ...production, WATCH_TENANT: 'on' });
-    } catch (thrown) {
-      refused = thrown;
-    }
-    expect(refused).to.deep.include({
-      faults: ['WATCH_TENANT: for development only; in production run gatehouse apply'],
-    });
+    expect(faultsOf({ ...production, WATCH_TENANT: 'on' })).to.deep.equal([
+      'WATCH_TENANT: for development only; in production run gatehouse apply',
+    ]);
+    const several = { WORKERS: '2', DATABASE_URL: 'postgres://localhost/gatehouse' };
+    expect(faultsOf({ ...several, WATCH_TENANT: 'on' })).to.deep.equal([
+      'WATCH_TENANT: one process takes changes over, and not several',
+    ]);
+    expect(faultsOf({ ...several, WATCH_TENANT: 'off' })).to.deep.equal([]);
   });
 
   it('lets a process take a change over, and stop as usual', async () => {
