@@ -16,6 +16,17 @@ const missing = (path: string) =>
     .map(([, named = '']) => named)
     .filter((named) => !existsSync(new URL(named, ROOT)));
 
+describe('README.md', () => {
+  it('is short, and names a source for each note of its table', () => {
+    const text = read('README.md');
+    expect(text.split('\n')).to.have.lengthOf.below(120);
+    const notes = (pattern: RegExp) => new Set([...text.matchAll(pattern)].map(([, name]) => name));
+    const sources = notes(/^\[\^([\w-]+)\]: .*\(https:\/\/\S+\)/gm);
+    expect(sources.size).to.be.above(10);
+    expect(notes(/ \[\^([\w-]+)\]/g)).to.deep.equal(sources);
+  });
+});
+
 describe('CONTRIBUTING.md', () => {
   it('names files that exist', () => {
     expect(missing('CONTRIBUTING.md')).to.deep.equal([]);

@@ -41,20 +41,24 @@ const CONTENTS = [
 const MAX_PACKED_BYTES = 2_600_000;
 const MAX_UNPACKED_BYTES = 10_500_000;
 /** The packages that are installed with it, theirs included, on all machines together. */
-const MAX_PACKAGES = 150;
+const MAX_PACKAGES = 135;
 
 /** Packages whose code is in its files, with what they need. The bill of materials lists all (test/deploy/sbom.test.ts). */
 const BUNDLED = [
   '@koa/bodyparser',
+  'commander',
   'diff',
   'hash-wasm',
   'libphonenumber-js',
+  'otpauth',
+  'p-queue',
   'pino',
   'prom-client',
   'qrcode',
   'twilio',
+  'yaml',
 ];
-const MAX_BUNDLED = 70;
+const MAX_BUNDLED = 75;
 
 const manifestIn = (directory: string) => JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8'));
 
