@@ -60,6 +60,12 @@ const GROUPS: Readonly<Record<string, string>> = {
  * @param args the arguments after the command's name.
  */
 export async function runCommand(args: readonly string[], host: CommandProcess): Promise<void> {
+  // Whoever reads the output may stop before its end, as `head` does.
+  host.stdout.on('error', (thrown: NodeJS.ErrnoException) => {
+    if (thrown.code === 'EPIPE') return host.exit(0);
+    host.stderr.write(`${faultText(thrown)}\n`);
+    host.exit(1);
+  });
   try {
     await programOf(host).parseAsync(args, { from: 'user' });
   } catch (thrown) {

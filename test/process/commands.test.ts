@@ -1,4 +1,5 @@
 // Commands with a running server, through its local socket, and without one.
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, lstatSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import http from 'node:http';
@@ -10,7 +11,7 @@ import { createAgent, readForm } from '../support/agent.ts';
 import { runCommand } from '../support/command.ts';
 import { payload, pkce } from '../support/flows.ts';
 import { freePort } from '../support/free-port.ts';
-import { runServer, type ServerProcess } from '../support/process.ts';
+import { CLI, environment, runServer, type ServerProcess } from '../support/process.ts';
 import { serveFolder, type TestServer } from '../support/server.ts';
 
 const cli = (cwd: string, args: string[], env: Record<string, string> = {}) => runCommand({ cwd, env, args });
@@ -49,6 +50,15 @@ async function ended(server: ServerProcess | undefined): Promise<void> {
 }
 
 const socketOf = (cwd: string) => join(cwd, 'data/run/gatehouse.sock');
+
+describe('a command whose output nobody reads to the end', () => {
+  it('ends without a word', async () => {
+    const child = spawn(process.execPath, [CLI, 'init', '--help'], { env: environment() });
+    child.stdout.destroy();
+    const [errors, [code]] = await Promise.all([text(child.stderr), once(child, 'close')]);
+    expect({ errors, code }).to.deep.equal({ errors: '', code: 0 });
+  });
+});
 
 describe('commands with a running server', () => {
   const cwd = folder();
