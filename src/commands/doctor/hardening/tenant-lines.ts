@@ -3,14 +3,22 @@ import { isLoopback } from '../../../http/loopback.ts';
 import { isManagementAudience } from '../../../records/clients/apis.ts';
 import { authenticationMethod } from '../../../records/clients/client-authentication.ts';
 import { idTokenAlg } from '../../../records/clients/clients.ts';
+import { strategyRecord } from '../../../records/connections/connections.ts';
+import { samlpOptionsSchema } from '../../../records/connections/samlp-connection.ts';
 import { passwordUse } from '../../../records/database-options.ts';
 import type { ClientRecord, TenantFile } from '../../../records/tenant/tenant.ts';
+import { SECOND_FACTORS } from '../../../records/users/second-factors.ts';
 import { defaultGrantTypes } from '../../../tenant/declared-records.ts';
 import { passwordPolicy } from '../../../users/password-policy.ts';
 import { type HardeningLine, named, noneOf, passed, toDo, unseen } from './line.ts';
 
 /** Factors that a code or a number that somebody else can get does not prove (NIST SP 800-63B-4 §3.2.9, §3.1.3.3). */
-const STRONG_FACTORS = ['otp', 'push-notification', 'webauthn-roaming', 'webauthn-platform'];
+const STRONG_FACTORS: readonly string[] = [
+  SECOND_FACTORS.otp.name,
+  SECOND_FACTORS.push.name,
+  SECOND_FACTORS['webauthn-roaming'].name,
+  SECOND_FACTORS['webauthn-platform'].name,
+];
 
 /** Least length of a password that is the only factor, and of one beside another (NIST SP 800-63B-4 §3.1.1.2). */
 const MIN_PASSWORD = { alone: 15, withFactor: 8 };
@@ -71,7 +79,7 @@ function weakSaml({ clients, connections }: TenantFile): string[] {
     ];
   });
   const providers = connections
-    .filter(({ strategy }) => strategy === 'samlp' || strategy === 'pingfederate')
+    .filter(({ strategy }) => strategyRecord(strategy)?.options === samlpOptionsSchema)
     .flatMap(({ name, options }) => {
       const { signatureAlgorithm, digestAlgorithm, idpinitiated } = options as Record<string, unknown>;
       return [
