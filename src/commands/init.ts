@@ -35,7 +35,7 @@ export const init: CommandDeclaration = {
   description: 'write a tenant file for one application, and print the code to paste into it',
   options: (command: Command) =>
     void command
-      .addHelpText('after', `\nKinds: ${STARTERS.map(({ name }) => name).join(', ')}`)
+      .addHelpText('after', `\nKinds: ${namesOfKinds()}`)
       .option('--force', 'replace an existing tenant file')
       .option('--name <name>', 'the name of the application, which users see')
       .option('--url <origin>', 'where the application is in development, such as http://localhost:5173'),

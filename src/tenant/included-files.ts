@@ -61,7 +61,7 @@ export function readIncludedFiles(document: unknown, options: IncludedFiles): un
 const isPath = (text: string): boolean =>
   text.length <= MAX_PATH && (RELATIVE.test(text.trim()) || FILE_NAME.test(text.trim()));
 
-function isFile(path: string): boolean {
+export function isFile(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isFile() ?? false;
 }
 

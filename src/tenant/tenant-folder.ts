@@ -1,7 +1,7 @@
 // A tenant in the folders of the hosted service's deploy tool: a JSON file for each application, connection and so on.
 import { readdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { isOutside, OUTSIDE } from './included-files.ts';
+import { isFile, isOutside, OUTSIDE } from './included-files.ts';
 import { placed, readText, type Source } from './source.ts';
 import type { Environment } from './variables.ts';
 
@@ -196,8 +196,6 @@ function withPage(folder: string, member: string, item: Item, name: string): Ite
   const page = name.replace(/\.json$/, '.html');
   return isFile(join(folder, page)) ? { ...item, [member]: `./${basename(page)}` } : item;
 }
-
-const isFile = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isFile() ?? false;
 
 /** Returns the names in a folder, with it, in order; undefined if there is no such folder. */
 function entriesIn(folder: string, name: string): string[] | undefined {

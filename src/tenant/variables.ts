@@ -31,6 +31,12 @@ function jsonOf(value: string): string {
 const variableOf = (env: Environment, name: string): string | undefined =>
   Object.hasOwn(env, name) ? env[name] : undefined;
 
+/** Returns what a variable is replaced by: its value, or that as JSON; undefined where it is not set. */
+function replacementOf(env: Environment, name: string, isJson: boolean): string | undefined {
+  const value = variableOf(env, name);
+  return value === undefined || !isJson ? value : jsonOf(value);
+}
+
 const notSet = (name: string, whole: string) =>
   `the environment variable ${name} is not set (the text itself is \\${whole})`;
 
@@ -67,9 +73,9 @@ export function fillInYaml(text: string, env: Environment): FilledText {
     if (around !== undefined && !isWhole) continue;
     const line = lineAt(index);
     const name = hashed ?? json ?? '';
-    const value = variableOf(env, name);
+    const value = replacementOf(env, name, json !== undefined);
     if (value === undefined) faults.push({ line, message: `${whole}: ${notSet(name, whole)}` });
-    const replacement = value === undefined ? 'null' : guarded(json === undefined ? value : jsonOf(value));
+    const replacement = value === undefined ? 'null' : guarded(value);
     filled += text.slice(end, around?.start ?? index) + replacement;
     end = around?.end ?? index + whole.length;
     const by = replacement.split('\n').length - 1;
@@ -148,8 +154,8 @@ export function fillIn(document: unknown, env: Environment, { faults, warnings }
       if (braced !== undefined && isText(path)) return whole;
       if (whole.startsWith('\\')) return whole.slice(1);
       const name = hashed ?? json ?? braced ?? '';
-      const value = variableOf(env, name);
-      if (value !== undefined) return json === undefined ? value : jsonOf(value);
+      const value = replacementOf(env, name, json !== undefined);
+      if (value !== undefined) return value;
       // A secret that everybody can read in the file would be none.
       const isNeeded =
         hashed !== undefined || path.some(isNamedSecret) || (json !== undefined && text === whole);
@@ -173,8 +179,8 @@ export function fillInFile(text: string, env: Environment): { text: string; faul
     (whole: string, hashed: string | undefined, json: string | undefined, index: number) => {
       if (whole.startsWith('\\')) return whole.slice(1);
       const name = hashed ?? json ?? '';
-      const value = variableOf(env, name);
-      if (value !== undefined) return json === undefined ? value : jsonOf(value);
+      const value = replacementOf(env, name, json !== undefined);
+      if (value !== undefined) return value;
       // Small letters are names of a script or a page rather than of the environment.
       if (name === name.toUpperCase()) faults.push({ line: lineAt(index), message: notSet(name, whole) });
       return whole;

@@ -1,11 +1,11 @@
 // docs/do/runbooks/restore-postgresql.md, rehearsed: somebody drops the tables. Needs `psql`.
 import { spawnSync } from 'node:child_process';
 import { expect } from 'chai';
-import { spaTokens, token, USER } from '../support/flows.ts';
+import { spaTokens, USER } from '../support/flows.ts';
 import { type Cluster, startCluster } from '../support/postgres.ts';
 import type { Phase } from './alerts.ts';
 import { type Place, startPlace } from './place.ts';
-import { passwordLogin, signUp, tenant } from './tenant.ts';
+import { expectLogins, passwordLogin, signUp, tenant } from './tenant.ts';
 
 const SECRETS_KEY = '0a1b2c3d4e5f60718293a4b5c6d7e8f90a1b2c3d4e5f60718293a4b5c6d7e8f9';
 
@@ -52,11 +52,9 @@ describe('the runbook for a database that is restored', () => {
     await place.step('restore');
     await place.step('over');
     place.expectAllRun();
-    const json = { grant_type: 'refresh_token', client_id: 'spa', refresh_token: refreshToken };
     phases.push(
       await place.during(20, [], async () => {
-        expect((await passwordLogin(place)).status).to.equal(200);
-        expect((await token(place.agent(), json)).status).to.equal(200);
+        await expectLogins(place, refreshToken);
         const later = { email: 'later@example.test', password: USER.password };
         expect((await passwordLogin(place, later)).status).to.equal(403);
       }),

@@ -1,6 +1,7 @@
 // The tenant of the rehearsals, which is fit for production.
+import { expect } from 'chai';
 import type { Answer } from '../support/agent.ts';
-import { SPA_CALLBACK, USER } from '../support/flows.ts';
+import { SPA_CALLBACK, token, USER } from '../support/flows.ts';
 import type { Place } from './place.ts';
 
 export const WEB = { client_id: 'web', client_secret: 'a-secret-for-rehearsals-of-the-web-app' };
@@ -44,4 +45,11 @@ export function passwordLogin(
 ): Promise<Answer> {
   const json = { grant_type: 'password', ...WEB, username: email, password, scope: 'openid' };
   return place.agent().request('/oauth/token', { json, headers });
+}
+
+/** Checks that a user can log in, and that the refresh token of an earlier login is still good. */
+export async function expectLogins(place: Place, refreshToken: string): Promise<void> {
+  expect((await passwordLogin(place)).status).to.equal(200);
+  const json = { grant_type: 'refresh_token', client_id: 'spa', refresh_token: refreshToken };
+  expect((await token(place.agent(), json)).status).to.equal(200);
 }

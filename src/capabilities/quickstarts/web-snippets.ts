@@ -163,6 +163,15 @@ serve({ fetch: app.fetch, port: ${portOf(values.callback)} });
     ['hono', '@hono/node-server'],
   );
 
+/** The client of Authlib, which has the same form in each framework. */
+const authlibRegistration = (values: QuickstartValues): string => `oauth.register(
+    'gatehouse',
+    server_metadata_url=${quoted(`${values.issuer}.well-known/openid-configuration`)},
+    client_id=${quoted(values.clientId)},
+    client_secret=os.environ['CLIENT_SECRET'],
+    client_kwargs={'scope': 'openid profile email', 'code_challenge_method': 'S256'},
+)`;
+
 export const fastapi = (values: QuickstartValues): Snippet => ({
   title: 'FastAPI with Authlib',
   package: undefined,
@@ -179,13 +188,7 @@ from starlette.middleware.sessions import SessionMiddleware
 app = FastAPI()
 app.add_middleware(SessionMiddleware, secret_key=os.environ['SESSION_SECRET'])
 oauth = OAuth()
-oauth.register(
-    'gatehouse',
-    server_metadata_url=${quoted(`${values.issuer}.well-known/openid-configuration`)},
-    client_id=${quoted(values.clientId)},
-    client_secret=os.environ['CLIENT_SECRET'],
-    client_kwargs={'scope': 'openid profile email', 'code_challenge_method': 'S256'},
-)
+${authlibRegistration(values)}
 
 
 @app.get('/login')
@@ -222,13 +225,7 @@ from flask import Flask, redirect, session
 app = Flask(__name__)
 app.secret_key = os.environ['SESSION_SECRET']
 oauth = OAuth(app)
-oauth.register(
-    'gatehouse',
-    server_metadata_url=${quoted(`${values.issuer}.well-known/openid-configuration`)},
-    client_id=${quoted(values.clientId)},
-    client_secret=os.environ['CLIENT_SECRET'],
-    client_kwargs={'scope': 'openid profile email', 'code_challenge_method': 'S256'},
-)
+${authlibRegistration(values)}
 
 
 @app.get('/login')
