@@ -58,7 +58,7 @@ export interface Place {
   kill(): Promise<void>;
   /** Starts it, as the machine does after a crash. It may end. */
   start(): void;
-  /** Stops it, starts it, and waits until it is ready. */
+  /** Stops it, starts it, and waits until it is ready and its metrics can be read. */
   restart(): Promise<void>;
   /** Runs a command line of the operator. @returns its output. */
   command(line: string): Promise<string>;
@@ -227,6 +227,8 @@ export async function startPlace({
     restart: async () => {
       await orders.restart?.();
       await place.ready();
+      // Its metrics have a port of their own, and a connection that was kept leads to the process before.
+      await until(async () => (await place.scrape()).values !== undefined, every(100));
     },
     command: async (line) => {
       const { code, shown } = await inShell(line);
