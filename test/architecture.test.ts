@@ -15,7 +15,7 @@ const LAYERS: string[][] = [
   ['server'],
   ['settings'],
   ['features/console'],
-  ['features/account'],
+  ['features/account', 'features/move'],
   [
     'features/connections',
     'features/factors',

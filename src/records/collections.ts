@@ -32,6 +32,7 @@ import type {
 } from './state/protection-state.ts';
 import type { SamlLogoutRecord, SamlSessionRecord } from './state/saml-sessions.ts';
 import { type DocumentRecord, documentSecrets } from './tenant/documents.ts';
+import { type MoveCountRecord, type MoveRecord, moveSecrets } from './tenant/move.ts';
 import type {
   ClientGrantRecord,
   ClientRecord,
@@ -348,6 +349,8 @@ export interface Records {
   logs: LogEventRecord;
   logCounts: LogCountRecord;
   logStreamPositions: LogStreamPositionRecord;
+  moves: MoveRecord;
+  moveCounts: MoveCountRecord;
 }
 
 export type CollectionName = keyof Records;
@@ -499,4 +502,7 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
   },
   logCounts: { writtenFor: 'operators', unique: {}, indexes: {} },
   logs: logsSpec,
+  moves: { writtenFor: 'operators', unique: {}, indexes: {}, sealed: moveSecrets, cached: true },
+  // One record of each bridge, whatever strangers do.
+  moveCounts: { writtenFor: 'operators', unique: {}, indexes: {} },
 };

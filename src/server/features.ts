@@ -30,6 +30,7 @@ import { logout } from '../features/logout/logout-feature.ts';
 import { management } from '../features/management/management-feature.ts';
 import type { MetricsSettings } from '../features/metrics/metrics-settings.ts';
 import { isPublic, metricsFeature } from '../features/metrics/serve.ts';
+import { move } from '../features/move/move-feature.ts';
 import { saml } from '../features/saml/saml-feature.ts';
 import { httpLimits, type Limit, type Limits } from '../http/limits.ts';
 import { parameterNames } from '../http/parameter-schemas.ts';
@@ -71,6 +72,7 @@ export const FEATURES = served(
   development,
   health,
   metricsFeature,
+  move,
 );
 
 /**

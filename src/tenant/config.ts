@@ -14,6 +14,7 @@ import type {
 import type { BoundAction } from '../records/tenant/actions.ts';
 import type { CustomDomain } from '../records/tenant/custom-domains.ts';
 import type { ExchangeProfile } from '../records/tenant/exchange-profiles.ts';
+import type { MoveRecord } from '../records/tenant/move.ts';
 import type { NetworkAcl } from '../records/tenant/network-acls.ts';
 import type { Rules } from '../records/tenant/rules.ts';
 import type { TenantRecord } from '../records/tenant/tenant.ts';
@@ -46,6 +47,8 @@ export interface Config {
   /** Returns the custom token exchange profile for a subject token type. */
   exchangeProfile(subjectTokenType: string): ExchangeProfile | undefined;
   rules(): Rules;
+  /** Returns the move from another tenant, open or over; undefined if there is none. */
+  move(): Promise<Frozen<MoveRecord> | undefined>;
   /**
    * Reads what was written since the last reading. Members that return no promise show the state of that reading.
    * @returns undefined when nothing was written.
@@ -120,6 +123,7 @@ export async function openConfig(store: Store): Promise<TenantConfig> {
     actions: (trigger) => snapshot.actions.get(trigger) ?? NO_ACTIONS,
     exchangeProfile: (type) => snapshot.exchangeProfiles.get(type),
     rules: () => snapshot.rules,
+    move: () => fromSnapshot(({ move }) => move),
     refresh: () => (snapshot.revision === store.revision() ? undefined : currentSnapshot()),
     customDomains: () => fromSnapshot((now) => now.customDomains),
     customOrigins: () => snapshot.customDomains.map(({ domain }) => `https://${domain}`),

@@ -21,6 +21,7 @@ import {
   type ExchangeProfile,
   exchangeProfilesOf,
 } from '../records/tenant/exchange-profiles.ts';
+import { MOVE, type MoveRecord } from '../records/tenant/move.ts';
 import { NETWORK_ACL, type NetworkAcl, networkAclsOf } from '../records/tenant/network-acls.ts';
 import { RULE, RULE_VARIABLE, type Rules, rulesOf } from '../records/tenant/rules.ts';
 import type { TenantRecord } from '../records/tenant/tenant.ts';
@@ -65,6 +66,7 @@ export interface Snapshot {
   organizations: ReadonlyMap<string, Organization>;
   organizationsByDomain: ReadonlyMap<string, Organization>;
   clientGrants: ReadonlyMap<string, ClientGrant>;
+  move: Frozen<MoveRecord> | undefined;
 }
 
 // docs/understand/decisions/store.md#the-configuration-is-read-once-for-each-revision-of-the-store
@@ -72,16 +74,18 @@ export interface Snapshot {
 export async function readSnapshot(store: Store, before?: Snapshot): Promise<Snapshot> {
   // Read first: what is written while the rest is read makes another revision, and is read again.
   const revision = store.revision();
-  const [settings, keys, clients, connections, apis, organizations, grants, documents] = await Promise.all([
-    store.collection('tenant').get('tenant'),
-    listAll(store.collection('signingKeys')),
-    listAll(store.collection('clients')),
-    listAll(store.collection('connections')),
-    listAll(store.collection('resourceServers')),
-    listAll(store.collection('organizations')),
-    listAll(store.collection('clientGrants')),
-    readDocuments(store),
-  ]);
+  const [settings, keys, clients, connections, apis, organizations, grants, move, documents] =
+    await Promise.all([
+      store.collection('tenant').get('tenant'),
+      listAll(store.collection('signingKeys')),
+      listAll(store.collection('clients')),
+      listAll(store.collection('connections')),
+      listAll(store.collection('resourceServers')),
+      listAll(store.collection('organizations')),
+      listAll(store.collection('clientGrants')),
+      store.collection('moves').get(MOVE),
+      readDocuments(store),
+    ]);
   if (settings === undefined) throw new Error('the store holds no tenant: apply a tenant file first');
   const signingKeys = SIGNING_ALGS.flatMap((alg) => keysFor(keys, alg));
   return {
@@ -120,6 +124,7 @@ export async function readSnapshot(store: Store, before?: Snapshot): Promise<Sna
     clientGrants: new Map(
       grants.map((grant) => [clientGrantKey(grant.client_id ?? THIRD_PARTIES, grant.audience), grant]),
     ),
+    move,
   };
 }
 

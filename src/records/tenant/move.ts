@@ -1,0 +1,77 @@
+// The open move: a tenant of the hosted service that this one takes the place of, and which of its users' credentials are
+// still accepted for a time (bridges). It is made by commands and never part of a tenant file: a move ends, and applying an
+// old file must not open a bridge again.
+import type { Stored } from '../base/record.ts';
+
+/** The id of the record: there is one move at a time. */
+export const MOVE = 'move';
+
+/** For how long something of the old tenant is accepted. Times are ISO 8601. */
+export interface Bridge {
+  opened_at: string;
+  /** It ends by itself at this time, judged whenever it is used. */
+  until: string;
+  /** When a person ended it before. */
+  ended_at?: string;
+}
+
+/** An application at the old tenant that this server uses. */
+export interface OldApplication {
+  client_id: string;
+  /** Undefined after the store's sealed secrets were lost (`gatehouse keys reset`). */
+  client_secret?: string;
+}
+
+/** Browsers without a session here are sent to the old tenant, by an application that it has for this. */
+export type SessionBridge = Bridge & OldApplication;
+
+export interface MoveRecord extends Bridge, Stored {
+  /** `https://` and the old tenant's canonical name, without a path: its custom domain leads here after the move. */
+  origin: string;
+  /** Reads users by its Management API and verifies passwords by the password grant. */
+  management: OldApplication;
+  /** Passwords, by the id of the connection here; at the old tenant the connection has the same name. */
+  passwords: Record<string, Bridge>;
+  sessions?: SessionBridge;
+  refresh_tokens?: Bridge;
+}
+
+export const moveSecrets = ['management.client_secret', 'sessions.client_secret'];
+
+/** Returns whether a bridge of a move is open. @param now epoch milliseconds, of the time of day. */
+export function isOpen(move: Readonly<Bridge>, bridge: Readonly<Bridge> | undefined, now: number): boolean {
+  return bridge !== undefined && [move, bridge].every((one) => isRunning(one, now));
+}
+
+function isRunning({ until, ended_at }: Readonly<Bridge>, now: number): boolean {
+  // A time that cannot be read is NaN, and over.
+  return ended_at === undefined && now < Date.parse(until);
+}
+
+/** Returns the issuer of the tokens that the old tenant answers with when it is asked by its canonical name. */
+export function oldIssuer({ origin }: Pick<MoveRecord, 'origin'>): string {
+  return `${origin}/`;
+}
+
+/** What became of the uses of a bridge; `id` is {@link bridgeId}. */
+export interface MoveCountRecord extends Stored {
+  /** Users who moved, sessions or tokens that were accepted. */
+  moved: number;
+  /** Wrong passwords, and what the old tenant did not accept. */
+  refused: number;
+  /** The old tenant could not be asked, or its answer was not accepted. */
+  failed: number;
+  /** When something was accepted last, ISO 8601. */
+  moved_at?: string;
+  /** The same numbers of the last hour, by the five minutes that begin at an epoch time in seconds. */
+  recent: Record<string, Record<MoveOutcome, number>>;
+}
+
+export type MoveOutcome = 'moved' | 'refused' | 'failed';
+
+export type BridgeKind = 'passwords' | 'sessions' | 'refresh_tokens';
+
+/** @param connection the id of the connection, of passwords only. */
+export function bridgeId(kind: BridgeKind, connection?: string): string {
+  return connection === undefined ? kind : `${kind} ${connection}`;
+}
