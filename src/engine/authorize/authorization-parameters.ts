@@ -78,18 +78,21 @@ const MAX_FORWARDED_LENGTH = 1000;
 
 /**
  * Translates an authorization request for the engine.
- * @param endpointParameters the parameters that endpoints of this server understand; they are not forwarded upstream.
+ * @param deps `endpointParameters` are those that endpoints of this server understand; they are not forwarded upstream.
  * @param browser hash of the request's secret in its browser; a pushed request has none yet.
  */
-export function normalizeRequest(
+export async function normalizeRequest(
+  {
+    config,
+    endpointParameters,
+  }: { config: Pick<Config, 'settings' | 'resourceServer'>; endpointParameters: ReadonlySet<string> },
   { parameters: query, refused, pushed, isSigned }: ReceivedRequest,
-  endpointParameters: ReadonlySet<string>,
   browser?: string,
-): ParsedUrlQuery {
+): Promise<ParsedUrlQuery> {
   const request: ParsedUrlQuery = {};
   for (const [name, value] of Object.entries(query)) if (KNOWN.has(name)) request[name] = value;
   Object.assign(request, responseParameters(request.request));
-  const api = requestedApi(request);
+  const api = await requestedApi(config, request);
   delete request.resource;
   if ('identifier' in api && api.identifier !== undefined) request.resource = toResource(api.identifier);
   // The engine refuses repeated parameters (RFC 6749 §3.1); only single values are changed here.

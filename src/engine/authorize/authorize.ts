@@ -100,7 +100,7 @@ export function authorizationEndpoint({
       checkRequestSize(resolved.parameters);
       const request = await withVisitor(
         deps,
-        normalizeRequest(resolved, endpointParameters, browser),
+        await normalizeRequest({ ...deps, endpointParameters }, resolved, browser),
         resolved.parameters,
       );
       const restarted = await restartedRequest(deps, ctx, request);
@@ -116,7 +116,8 @@ export function authorizationEndpoint({
     refuse: async (ctx, parameters, { error, error_description: description }) => {
       ctx.method = 'GET';
       ctx.url = '/authorize';
-      ctx.query = normalizeRequest(refusedRequest(parameters, error, description), endpointParameters);
+      const refused = refusedRequest(parameters, error, description);
+      ctx.query = await normalizeRequest({ ...deps, endpointParameters }, refused);
       await answer(ctx);
     },
     resume: async (ctx) => {

@@ -68,7 +68,7 @@ export function parEndpoint({
     const request = await requestReader.pushed(clientId ?? '', received);
     const { parameters } = request;
     checkRequestSize(parameters);
-    const normalized = normalizeRequest(request, endpointParameters);
+    const normalized = await normalizeRequest({ config, endpointParameters }, request);
     await checkRequest(normalized);
     const fields = {
       ...normalized,

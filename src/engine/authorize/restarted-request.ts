@@ -38,7 +38,7 @@ const CHANGEABLE = ['connection', 'connection_scope', 'login_hint'] as const;
 export interface RestartDependencies {
   provider: Provider;
   store: Store;
-  config: Pick<Config, 'client' | 'settings'>;
+  config: Pick<Config, 'client' | 'settings' | 'resourceServer'>;
   pushedRequests: Pick<PushedRequests, 'rebind'>;
 }
 

@@ -5,6 +5,7 @@ import type { Context } from 'koa';
 import { errors } from 'oidc-provider';
 import { z } from 'zod';
 import { jsonOf } from '../../runtime/json.ts';
+import type { Config } from '../../tenant/config.ts';
 import type { Login } from '../../users/login.ts';
 
 // The devices that began a session or refresh token and used it last, as the Management API shows them.
@@ -67,24 +68,57 @@ const NOT_AN_API = 'the requested resource is no API identifier';
 const SEVERAL_APIS = 'tokens are for one API: audience and resource must name the same one, once';
 
 // docs/understand/decisions/tokens.md#an-access-token-is-for-one-api
-/**
- * Returns the API that a request names by `audience` or, with the same meaning, `resource` (RFC 8707 §2). Empty
- * parameters count as omitted (RFC 6749 §3.1).
- * @returns its identifier, or the description of `invalid_target`.
- */
-export function requestedApi(params: {
-  audience?: unknown;
-  resource?: unknown;
-}): { identifier: string | undefined } | { fault: string } {
-  const values = [params.audience, params.resource].filter((value) => value !== undefined && value !== '');
-  const [identifier] = values;
-  if (identifier === undefined) return { identifier };
-  if (typeof identifier !== 'string' || values.some((other) => other !== identifier))
-    return { fault: SEVERAL_APIS };
-  // Malformed Unicode cannot be in a URI; a client must not send the engine's own form.
-  if (!identifier.isWellFormed() || identifier.startsWith(PREFIX)) return { fault: NOT_AN_API };
-  return { identifier };
+export interface RequestedApi {
+  identifier: string | undefined;
+  /** Whether it was named by `resource`. */
+  isResource: boolean;
 }
+
+/**
+ * Returns the API that a request names by `audience` or `resource` (RFC 8707 §2). Empty parameters count as omitted (RFC
+ * 6749 §3.1). An `audience` is returned as it was sent, whether there is such an API or not.
+ * @returns the API, or the description of `invalid_target`.
+ */
+export async function requestedApi(
+  config: Pick<Config, 'settings' | 'resourceServer'>,
+  params: { audience?: unknown; resource?: unknown },
+): Promise<RequestedApi | { fault: string }> {
+  const profile = config.settings().tenant.resource_parameter_profile;
+  const [audience, resource] = [params.audience, params.resource].map((value) => value || undefined);
+  if (!isIdentifier(audience)) return { fault: typeof audience === 'string' ? NOT_AN_API : SEVERAL_APIS };
+  const isIgnored = profile === 'audience' || (profile === 'compatibility' && audience !== undefined);
+  if (resource === undefined || isIgnored) return { identifier: audience, isResource: false };
+  if (!isIdentifier(resource)) return { fault: typeof resource === 'string' ? NOT_AN_API : SEVERAL_APIS };
+  const identifier = await indicatedApi(config, resource);
+  if (audience !== undefined && audience !== resource && audience !== identifier)
+    return { fault: SEVERAL_APIS };
+  if (identifier === undefined) return { fault: `Service not found: ${resource}` };
+  return { identifier, isResource: true };
+}
+
+/** Malformed Unicode cannot be in a URI; a client must not send the engine's own form. */
+function isIdentifier(value: unknown): value is string | undefined {
+  return (
+    value === undefined || (typeof value === 'string' && value.isWellFormed() && !value.startsWith(PREFIX))
+  );
+}
+
+/**
+ * Returns the identifier of the API that a resource indicator means. They are compared as texts, but for the slash that
+ * URL libraries add where there is no path.
+ */
+async function indicatedApi(
+  config: Pick<Config, 'resourceServer'>,
+  resource: string,
+): Promise<string | undefined> {
+  if ((await config.resourceServer(resource)) !== undefined) return resource;
+  if (!EMPTY_PATH.test(resource)) return undefined;
+  const other = resource.endsWith('/') ? resource.slice(0, -1) : `${resource}/`;
+  return (await config.resourceServer(other))?.identifier;
+}
+
+/** A URL of a server, with nothing behind its name but perhaps a slash. */
+const EMPTY_PATH = /^https?:\/\/[^/?#]+\/?$/i;
 
 /**
  * Returns the API of a normalized request.

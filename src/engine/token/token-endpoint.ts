@@ -9,6 +9,7 @@ import { bodyFields, bodyObject } from '../../http/server/body.ts';
 import type { EventType } from '../../records/base/log-events.ts';
 import { formatName, subjectOf } from '../../records/clients/distinguished-name.ts';
 import type { Measures } from '../../runtime/measures.ts';
+import type { Config } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';
 import type { MachineOrganizations } from '../admission/admission.ts';
 import { exchangeEvents } from '../admission/exchange-context.ts';
@@ -18,7 +19,7 @@ import type { EnterEngine } from '../base/entrance.ts';
 import { setParsedBody } from '../base/entrance.ts';
 import type { EngineFailures } from '../base/failures.ts';
 import { isReuse, refusedClientReason, vendorError } from '../base/failures.ts';
-import { requestedApi, toResource } from '../base/request-extensions.ts';
+import { type RequestedApi, requestedApi, toResource } from '../base/request-extensions.ts';
 import { thumbprintOf } from '../binding/proof-of-possession.ts';
 import { TOKEN_EXCHANGE } from '../client/applications.ts';
 import { isTransferAudience, transferAudience } from '../session/session-transfer.ts';
@@ -40,6 +41,7 @@ export interface TokenEndpoint {
 }
 
 interface TokenEndpointDependencies {
+  config: Pick<Config, 'settings' | 'resourceServer'>;
   failures: EngineFailures;
   enter: EnterEngine;
   events: Events;
@@ -62,6 +64,7 @@ const STANDARD_FAILURES: ReadonlyMap<string, EventType> = new Map([
 const POLLING_ERRORS = ['authorization_pending', 'slow_down'];
 
 export function tokenEndpoint({
+  config,
   failures,
   enter,
   events,
@@ -93,9 +96,13 @@ export function tokenEndpoint({
   const answer = async (ctx: Context, fields: Record<string, string>): Promise<AuthError | undefined> => {
     if (fields.grant_type === 'client_credentials' && fields.organization)
       machines.remember(ctx.req, fields.organization);
+    const api = await requestedApi(config, fields);
+    if ('fault' in api) throw new AuthError(400, 'invalid_target', api.fault);
     setParsedBody(
       ctx,
-      fields.grant_type === 'refresh_token' ? refreshFields(targets, ctx, fields) : engineFields(ctx, fields),
+      fields.grant_type === 'refresh_token'
+        ? refreshFields(targets, ctx, fields, api)
+        : engineFields(ctx, fields, api),
     );
     // The engine would answer browsers in HTML.
     ctx.req.headers.accept = 'application/json';
@@ -179,12 +186,11 @@ function partiesOf(ctx: Context): { client_id?: string; user_id?: string; ip: st
 function refreshFields(
   targets: Pick<RefreshTargets, 'remember'>,
   ctx: Context,
-  { audience, resource, scope, authorization_details: details, ...fields }: Record<string, string>,
+  { audience: _a, resource: _r, scope, authorization_details: details, ...fields }: Record<string, string>,
+  api: RequestedApi,
 ): Record<string, string> {
-  const api = requestedApi({ audience, resource });
-  if ('fault' in api) throw new AuthError(400, 'invalid_target', api.fault);
   const identifier = apiOrTransfer(ctx, api.identifier);
-  targets.remember(ctx.req, { identifier, isResource: Boolean(resource), scope, details });
+  targets.remember(ctx.req, { identifier, isResource: api.isResource, scope, details });
   return fields;
 }
 
@@ -197,13 +203,12 @@ function apiOrTransfer(ctx: Context, identifier: string | undefined): string | u
 
 function engineFields(
   ctx: Context,
-  { audience, resource, ...fields }: Record<string, string>,
+  { audience: _a, resource: _r, ...fields }: Record<string, string>,
+  api: RequestedApi,
 ): Record<string, string> {
-  const api = requestedApi({ audience, resource });
-  if ('fault' in api) throw new AuthError(400, 'invalid_target', api.fault);
   // With a code `audience` is ignored; a `resource` must have been granted (RFC 8707 §2.2), which the engine checks.
   const identifier =
     fields.grant_type === TOKEN_EXCHANGE ? apiOrTransfer(ctx, api.identifier) : api.identifier;
-  const target = choosesAudience(fields.grant_type) ? identifier : resource;
+  const target = choosesAudience(fields.grant_type) || api.isResource ? identifier : undefined;
   return target ? { ...fields, resource: toResource(target) } : fields;
 }

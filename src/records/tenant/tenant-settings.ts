@@ -92,6 +92,12 @@ const settingsSchema = z.looseObject({
   oidc_logout: tenantLogoutSchema.optional(),
   /** Whether `/oauth/par` exists (RFC 9126). Default: true. */
   pushed_authorization_requests_supported: z.boolean().optional(),
+  // docs/understand/decisions/tokens.md#an-access-token-is-for-one-api
+  /**
+   * What `resource` (RFC 8707) means: nothing (`audience`), or the API of a request without `audience` (`compatibility`). Without
+   * this setting it means the same as `audience`.
+   */
+  resource_parameter_profile: z.enum(['audience', 'compatibility']).optional(),
   device_flow: deviceFlowSchema.prefault({}),
   sessions: tenantSessionsSchema.nullish(),
   /** An extension of the hosted settings: how long log events are kept. */

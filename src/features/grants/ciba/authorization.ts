@@ -11,6 +11,7 @@ import {
 } from '../../../engine/authorize/backchannel-parameters.ts';
 import { requestedDetails } from '../../../engine/base/authorization-details.ts';
 import { BACKCHANNEL_INTERVAL, issueBackchannelRequest } from '../../../engine/base/backchannel-requests.ts';
+import { requestedApi } from '../../../engine/base/request-extensions.ts';
 import { AuthError } from '../../../http/errors.ts';
 import { CLIENT_FIELDS, optional, required } from '../../../http/parameter-schemas.ts';
 import { bodyFields, requiredField } from '../../../http/server/body.ts';
@@ -46,6 +47,7 @@ const PARAMETERS = {
     'A message that the user sees and can compare with the one that the application shows.',
   ),
   audience: optional('The identifier of the API that the access token is for.'),
+  resource: optional('The same (RFC 8707).'),
   organization: optional('The organization that the login is for, by id or name.'),
   requested_expiry: optional(
     'Seconds until the request expires; values above 300 apply only to an approval by e-mail.',
@@ -98,7 +100,7 @@ export async function authorizeBackchannel(
   const client = await allowedClient(deps, await deps.authenticateClient(ctx));
   const fields = await backchannelParameters(deps, client, bodyFields(ctx, FIELDS));
   const { scope, expiry, bindingMessage } = checkParameters(fields);
-  const audience = await audienceOf(deps, fields.audience);
+  const audience = await audienceOf(deps, fields);
   const organization = await organizationOf(deps, client, fields.organization);
   const authorizationDetails =
     fields.authorization_details &&
@@ -173,9 +175,11 @@ function checkParameters(fields: Record<string, string>) {
 
 async function audienceOf(
   { config }: AuthorizationDependencies,
-  parameter: string | undefined,
+  parameters: Readonly<Record<string, string>>,
 ): Promise<string | undefined> {
-  const audience = parameter || config.settings().tenant.default_audience;
+  const api = await requestedApi(config, parameters);
+  if ('fault' in api) throw refusal('invalid_target', api.fault);
+  const audience = api.identifier ?? config.settings().tenant.default_audience;
   if (audience === undefined || (await config.resourceServer(audience)) !== undefined) return audience;
   throw refusal('access_denied', `Service not found: ${audience}`, 403);
 }

@@ -6,7 +6,7 @@ import { qrCode } from '../../../capabilities/pages/qr-code.ts';
 import { declarePage, type Views } from '../../../capabilities/pages/views.ts';
 import type { RateLimits } from '../../../capabilities/protection/rate-limit.ts';
 import { completedRequest } from '../../../engine/admission/second-factor.ts';
-import { toResource } from '../../../engine/base/request-extensions.ts';
+import { requestedApi, toResource } from '../../../engine/base/request-extensions.ts';
 import { feature } from '../../../engine/provider/feature.ts';
 import { loginOfCode } from '../../../engine/token/server-login-codes.ts';
 import type { GrantDeclaration } from '../../../engine/token/tokens.ts';
@@ -248,6 +248,7 @@ const authorizationBody = z.object({
   ...CLIENT_FIELDS,
   scope: optional('The requested scopes, separated by spaces.'),
   audience: optional('The identifier of the API that the access token is for.'),
+  resource: optional('The same (RFC 8707).'),
   organization: optional('The organization that the login is for, by id or name.'),
 });
 
@@ -263,7 +264,7 @@ const authorizationAnswer = z.object({
     .describe('The minimum number of seconds between two requests to the token endpoint.'),
 });
 
-const FIELDS = [...Object.keys(CLIENT_FIELDS), 'scope', 'audience', 'resource', 'organization'];
+const FIELDS = Object.keys(authorizationBody.shape);
 
 /** The most characters of a scope or an identifier, which are stored while the code waits. */
 const MAX_LENGTH = 2_000;
@@ -287,9 +288,9 @@ async function authorizeDevice(
       'unauthorized_client',
       `Grant type '${DEVICE_GRANT}' not allowed for the client.`,
     );
-  const audience = target.audience || target.resource || config.settings().tenant.default_audience;
-  if (target.audience && target.resource && target.audience !== target.resource)
-    throw new AuthError(400, 'invalid_target', 'audience and resource must name the same API.');
+  const api = await requestedApi(config, target);
+  if ('fault' in api) throw new AuthError(400, 'invalid_target', api.fault);
+  const audience = api.identifier ?? config.settings().tenant.default_audience;
   if ([scope, audience, organization].some((text) => (text?.length ?? 0) > MAX_LENGTH))
     throw new AuthError(400, 'invalid_request', 'The request is too long.');
   if (audience !== undefined && (await config.resourceServer(audience)) === undefined)

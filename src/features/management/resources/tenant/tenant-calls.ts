@@ -59,7 +59,7 @@ const settings = z.strictObject(
       pushed_authorization_requests_supported: z.boolean(),
       authorization_response_iss_parameter_supported: z.boolean(),
       skip_non_verifiable_callback_uri_confirmation_prompt: z.boolean(),
-      resource_parameter_profile: z.string().max(64),
+      resource_parameter_profile: z.enum(['audience', 'compatibility']),
       client_id_metadata_document_supported: z.boolean(),
       enable_ai_guide: z.boolean(),
       phone_consolidated_experience: z.boolean(),
