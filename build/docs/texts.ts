@@ -4,15 +4,15 @@ import { SCREENS } from '../../src/capabilities/pages/custom-texts.ts';
 
 /** Returns the table of all texts: the names that tools use, the page that has the text, and the default. */
 export function customTextTable(root: string): string {
-  const english = JSON.parse(readFileSync(`${root}views/locales/en/pages.json`, 'utf8')) as Record<
-    string,
-    unknown
-  >;
+  const english: Record<string, string> = JSON.parse(
+    readFileSync(`${root}views/locales/en/pages.json`, 'utf8'),
+  );
   const rows = Object.entries(SCREENS).flatMap(([page, texts]) =>
     Object.entries(texts).map(([message, place]) => {
       const [prompt, screen, key] = place.split('/');
-      const usual = english[message];
-      const text = typeof usual === 'string' ? usual : (usual as { other: string }).other;
+      const usual = english[message] ?? '';
+      // Of a plural the form of most numbers.
+      const text = (/ other \{(.*)\}\}$/.exec(usual)?.[1] ?? usual).replaceAll('#', '{count}');
       return `| ${prompt} | ${screen} | ${key} | ${page} | ${text} |`;
     }),
   );

@@ -39,25 +39,118 @@ export function preferredTags(languages: Languages): string[] {
 }
 
 /**
- * Returns what is available in the best language: `de` serves `de-AT` (RFC 4647 §3.4).
- * @param available by canonical tag. The cost does not depend on how many there are.
+ * Returns what is available in the best language, or the nearest one: `de` serves `de-AT` (RFC 4647 §3.4), `fr-FR` serves
+ * `fr` and `fr-CA`, and `zh-TW` serves `zh-Hant`. An exact match precedes a near one, and the order of the request the nearness.
+ * @param available by canonical tag; of several that are equally near the first counts.
  */
 export function matchLanguage<T>(languages: Languages, available: ReadonlyMap<string, T>): T | undefined {
   for (const tag of preferredTags(languages)) {
-    const subtags = tag.split('-');
-    for (let count = subtags.length; count > 0; count--) {
-      const found = available.get(subtags.slice(0, count).join('-'));
-      if (found !== undefined) return found;
-    }
+    const found = nearestTag(tag, available);
+    if (found !== undefined) return available.get(found);
   }
   return undefined;
+}
+
+// docs/understand/decisions/login-pages.md#the-nearest-language-is-found-by-rules-of-cldr-and-is-never-listed
+/**
+ * Languages that stand for another (CLDR language aliases and matching): Norwegian without a form is Bokmål, and who reads
+ * one of the others reads the one beside it more easily than a third language.
+ */
+const SAME: Readonly<Record<string, string>> = { no: 'nb' };
+const NEAR: Readonly<Record<string, string>> = { nn: 'nb', nb: 'nn', bs: 'hr' };
+
+/** Regions of Spanish, and of English, that are not part of the group which has a form of its own (CLDR parent locales). */
+const LATIN_AMERICA = new Set('AR BO BR BZ CL CO CR CU DO EC GT HN MX NI PA PE PR PY SV US UY VE'.split(' '));
+const AMERICAN = new Set('AS BI GU MH MP PH PR UM US VI'.split(' '));
+
+/** Returns the region whose form of a language is written in another region, if that is not the language's own. */
+function parentRegion({ language, script, region }: Form): string | undefined {
+  if (language === 'es') return LATIN_AMERICA.has(region) ? '419' : undefined;
+  if (language === 'pt') return region === 'BR' ? undefined : 'PT';
+  if (language === 'en') return AMERICAN.has(region) ? undefined : 'GB';
+  return script === 'Hant' && region === 'MO' ? 'HK' : undefined;
+}
+
+const languageOf = (tag: string) => {
+  const [language = ''] = tag.split('-', 1);
+  return SAME[language] ?? language;
+};
+
+interface Form {
+  language: string;
+  script: string;
+  region: string;
+}
+
+/** Returns language, script and region of a tag, with the likely ones for those that it lacks (CLDR likely subtags). */
+function likely(tag: string): Form {
+  const { script = '', region = '' } = new Intl.Locale(tag).maximize();
+  return { language: languageOf(tag), script, region };
+}
+
+/** Returns a search among the available forms of a language for the one in a script and region. */
+function formsOf(language: string, available: Iterable<string>) {
+  const tags = [...available].filter((tag) => languageOf(tag) === language);
+  const forms = tags.map((tag) => ({ tag, ...likely(tag) }));
+  const find = (script: string, region?: string) =>
+    forms.find((form) => form.script === script && (region === undefined || form.region === region))?.tag;
+  return { tags, find };
+}
+
+/** Returns the region in which a language is written in a script, if nothing else is said. */
+const ownRegion = ({ language, script }: Form) => likely(`${language}-${script}`).region;
+
+/**
+ * Returns the available tag that is nearest to a tag: the same one, the same language of the same region, of the region
+ * that writes the same, of the language's own region, of any, and at last in another script.
+ * @param available canonical, as the tag itself. The cost grows with those of the same language.
+ */
+export function nearestTag(tag: string, available: ReadonlyMap<string, unknown>): string | undefined {
+  if (available.has(tag)) return tag;
+  const { tags, find } = formsOf(languageOf(tag), available.keys());
+  if (tags.length === 0) {
+    const near = NEAR[languageOf(tag)];
+    return near === undefined ? undefined : formsOf(near, available.keys()).tags[0];
+  }
+  const form = likely(tag);
+  const parent = parentRegion(form);
+  return (
+    find(form.script, form.region) ??
+    (parent && find(form.script, parent)) ??
+    find(form.script, ownRegion(form)) ??
+    find(form.script) ??
+    tags[0]
+  );
+}
+
+/** Reports whether two tags are of one language. */
+export const isSameLanguage = (one: string, other: string): boolean => languageOf(one) === languageOf(other);
+
+/**
+ * Returns the tag that has what a regional one lacks: `es` for `es-419`, `fr-FR` for `fr-CA`, `zh-TW` for `zh-HK`.
+ * @param available canonical, as the tag itself.
+ * @returns undefined for one that stands for itself, such as `fr-FR` or `de`.
+ */
+export function baseTag(tag: string, available: Iterable<string>): string | undefined {
+  const others = [...available].filter((one) => one !== tag);
+  const form = likely(tag);
+  const own = ownRegion(form);
+  if (form.region === own && SAME[tag] === undefined) return undefined;
+  const { find } = formsOf(form.language, others);
+  const parent = parentRegion(form);
+  return (parent && parent !== form.region && find(form.script, parent)) || find(form.script, own);
 }
 
 /**
  * Returns tags by their canonical form. Of those with the same form the first counts; no request finds malformed ones.
  */
 export function byCanonicalTag(tags: readonly string[]): ReadonlyMap<string, string> {
-  return new Map(tags.toReversed().map((tag) => [canonicalTag(tag) ?? '', tag]));
+  const byTag = new Map<string, string>();
+  for (const tag of tags) {
+    const canonical = canonicalTag(tag) ?? '';
+    if (!byTag.has(canonical)) byTag.set(canonical, tag);
+  }
+  return byTag;
 }
 
 /** Returns the name of a language in that language. */

@@ -1,19 +1,14 @@
 // Every text on the console's pages, including options, errors and responses to forms, must come from a message in
 // the reader's language, or be a known name, or be marked as code.
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
-import type { Message } from '../../src/capabilities/pages/locales.ts';
 import { kindsByGroup } from '../../src/features/console/connections/kinds.ts';
 import { FALLBACK } from '../../src/tenant/languages.ts';
+import { messagesOf, parsed } from '../locales/messages.ts';
 import { openConsole, startConsole } from '../support/console.ts';
 import { findPages } from '../support/console-pages.ts';
 import { tenant } from '../support/flows.ts';
 import type { TestServer } from '../support/server.ts';
 import { UNLIMITED } from '../support/unlimited.ts';
-
-const LOCALES = fileURLToPath(new URL('../../views/locales', import.meta.url));
 
 /** Elements with code or user-supplied text, and their content. */
 const APART = /<(head|script|style|svg|code|pre|bdi|textarea|time)\b[^>]*>.*?<\/\1>/gs;
@@ -62,25 +57,17 @@ function textsIn(html: string): string[] {
     .filter((text) => WORD.test(text) && !NAMES.has(text) && !OF_THE_API.test(text));
 }
 
-const messagesOf = (tag: string): Record<string, Message> =>
-  Object.assign(
-    {},
-    ...readdirSync(join(LOCALES, tag), { recursive: true, encoding: 'utf8' })
-      .filter((path) => path.endsWith('.json'))
-      .map((path) => JSON.parse(readFileSync(join(LOCALES, tag, path), 'utf8'))),
-  );
-
 /** Returns a function that removes everything from a text that is in a message of a language. */
 function foreignTo(tag: string): (text: string) => string {
   // The console of a language may lack messages, which are then in English.
   const messages = Object.values({ ...messagesOf(FALLBACK), ...messagesOf(tag) })
-    .flatMap((message) => (typeof message === 'string' ? [message] : Object.values(message)))
+    .flatMap((message) => parsed(message).forms.map(({ text }) => text))
     // Only messages with words around their placeholders: others would match anything.
-    .filter((text) => WORD.test(text.replaceAll(/\{\w+\}/g, '')))
+    .filter((text) => WORD.test(text.replaceAll(/\{\w*\}/g, '')))
     .sort((a, b) => b.length - a.length);
   const whole = new Set(messages.filter((text) => !text.includes('{')));
   const patterns = messages.map((text) => {
-    const parts = text.split(/\{\w+\}/).map((part) => part.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&'));
+    const parts = text.split(/\{\w*\}/).map((part) => part.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&'));
     return new RegExp(`(?<!\\p{L})${parts.join('.{0,200}?')}(?!\\p{L})`, 'gsu');
   });
   return (text) => (whole.has(text) ? '' : patterns.reduce((rest, one) => rest.replaceAll(one, ''), text));

@@ -1,6 +1,12 @@
 // Choosing a language for pages, messages, logout and phone prefixes.
 import { expect } from 'chai';
-import { byCanonicalTag, countryOf, matchLanguage, preferredTags } from '../../src/http/languages.ts';
+import {
+  baseTag,
+  byCanonicalTag,
+  countryOf,
+  matchLanguage,
+  preferredTags,
+} from '../../src/http/languages.ts';
 import { createAgent } from '../support/agent.ts';
 import { tenant, WEB_CALLBACK, webRequest } from '../support/flows.ts';
 import { seeded } from '../support/seeded.ts';
@@ -58,7 +64,26 @@ describe('languages', () => {
     [['de-AT'], ['en', 'de'], 'de'],
     [['zh-Hant-TW'], ['en', 'zh-Hant'], 'zh-Hant'],
     [['pt-br'], ['PT-BR'], 'PT-BR'],
-    [['de'], ['de-AT'], undefined],
+    [['de'], ['de-AT'], 'de-AT'],
+    [['fr-CA', 'en'], ['en', 'fr-FR'], 'fr-FR'],
+    [['fr-CH'], ['fr-CA', 'fr-FR'], 'fr-FR'],
+    [['zh-Hant'], ['zh-CN', 'zh-HK', 'zh-TW'], 'zh-TW'],
+    [['zh-MO'], ['zh-CN', 'zh-TW', 'zh-HK'], 'zh-HK'],
+    [['zh-SG'], ['zh-TW', 'zh-CN'], 'zh-CN'],
+    [['zh'], ['zh-TW', 'zh-CN'], 'zh-CN'],
+    [['zh-TW'], ['en', 'zh-CN'], 'zh-CN'],
+    [['pt'], ['pt-PT', 'pt-BR'], 'pt-BR'],
+    [['pt-AO'], ['pt-BR', 'pt-PT'], 'pt-PT'],
+    [['es-MX'], ['es', 'es-419'], 'es-419'],
+    [['es-ES'], ['es-419', 'es'], 'es'],
+    [['en-ZA'], ['en', 'en-GB'], 'en-GB'],
+    [['no'], ['nn', 'nb'], 'nb'],
+    [['nb'], ['no', 'nn'], 'no'],
+    [['nn'], ['en', 'nb'], 'nb'],
+    [['fil'], ['tl'], 'tl'],
+    [['cnr'], ['sr'], 'sr'],
+    [['sr-Latn'], ['sr'], 'sr'],
+    [['am'], ['ar', 'en'], undefined],
     [['fr'], ['en', 'de'], undefined],
     [['fr', 'nl, de;q=0.3'], ['en', 'de'], 'de'],
     [[], ['en'], undefined],
@@ -68,6 +93,41 @@ describe('languages', () => {
   ] as const) {
     it(`asked for by [${lists}] of [${available}]: ${found}`, () => {
       expect(matchLanguage(lists, byCanonicalTag(available))).to.equal(found);
+    });
+  }
+
+  for (const [tag, base] of [
+    ['fr-CA', 'fr-FR'],
+    ['fr-FR', undefined],
+    ['es-419', 'es'],
+    ['es-MX', 'es-419'],
+    ['en-GB', 'en'],
+    ['pt-PT', 'pt-BR'],
+    ['pt-BR', undefined],
+    ['zh-HK', 'zh-TW'],
+    ['zh-TW', undefined],
+    ['no', 'nb'],
+    ['nb', undefined],
+    ['nn', undefined],
+    ['sr-Latn', undefined],
+  ] as const) {
+    it(`of a region have what they lack from their base: ${tag} from ${base}`, () => {
+      const all = [
+        'en',
+        'es',
+        'es-419',
+        'fr-FR',
+        'nb',
+        'no',
+        'nn',
+        'pt-BR',
+        'pt-PT',
+        'sr',
+        'zh-CN',
+        'zh-TW',
+        'zh-HK',
+      ];
+      expect(baseTag(tag, all)).to.equal(base);
     });
   }
 

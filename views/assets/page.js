@@ -88,13 +88,17 @@ function submitOnce() {
 
 /** Another code can be asked for when the one on its way has had its time; the button counts it down. */
 function coolDown() {
+  const unit = { style: 'unit', unit: 'second', unitDisplay: 'short' };
+  const format = new Intl.NumberFormat(document.documentElement.lang, unit);
   for (const button of document.querySelectorAll('[data-cooldown]')) {
     const text = button.textContent;
     const until = Date.now() + Number(button.dataset.cooldown) * 1000;
     const show = () => {
       const seconds = Math.ceil((until - Date.now()) / 1000);
       button.disabled = seconds > 0;
-      button.textContent = button.disabled ? button.dataset.wait.replace('{seconds}', seconds) : text;
+      button.textContent = button.disabled
+        ? button.dataset.wait.replace('{time}', format.format(seconds))
+        : text;
       if (button.disabled) setTimeout(show, 250);
     };
     show();

@@ -1,17 +1,23 @@
-// Reads the messages of the pages: flat files with `{name}` for values. A language is a folder of views/locales, named by
-// its tag; the files in it are for everybody, those in its folder `console` for administrators.
+// Reads the messages of the pages: flat files of ICU messages. A language is a folder of views/locales, named by its tag;
+// the files in it are for everybody, those in a folder of it (`console`, `development`) for those whom its pages are for.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { canonicalTag, type Languages, matchLanguage } from '../../http/languages.ts';
+import { IntlMessageFormat } from 'intl-messageformat';
+import {
+  baseTag,
+  byCanonicalTag,
+  canonicalTag,
+  isSameLanguage,
+  type Languages,
+  matchLanguage,
+  nearestTag,
+} from '../../http/languages.ts';
 import { FALLBACK, languagesIn } from '../../tenant/languages.ts';
-
-/** A message, or one per plural category (CLDR), chosen by the value `count`. */
-export type Message = string | Readonly<Record<string, string>>;
 
 export type MessageValues = Readonly<Record<string, unknown>>;
 
 export interface Locale {
-  /** The name of its folder: an RFC 5646 tag. */
+  /** An RFC 5646 tag: the name of its folder, or the tenant's tag of the same language. */
   tag: string;
   /** The tag by which requests are matched. */
   canonicalTag: string;
@@ -24,60 +30,71 @@ export interface Locale {
   isTranslated(key: string): boolean;
 }
 
-const isObject = (value: unknown): value is object =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
-/** Checked by hand: a schema takes many times as long for so many messages, at every start. */
-function isMessages(read: unknown): read is Record<string, Message> {
-  const isMessage = (one: unknown): boolean =>
-    typeof one === 'string' ||
-    (isObject(one) && Object.values(one).every((form) => typeof form === 'string'));
-  return isObject(read) && Object.values(read).every(isMessage);
+/** Checked by hand: a schema takes many times as long for so many messages. */
+function isMessages(read: unknown): read is Messages {
+  const isObject = typeof read === 'object' && read !== null && !Array.isArray(read);
+  return isObject && Object.values(read).every((message) => typeof message === 'string');
 }
 
-type Messages = Readonly<Record<string, Message>>;
+type Messages = Readonly<Record<string, string>>;
 
-type Find = (key: string) => Message | undefined;
+type Find = (key: string) => string | undefined;
 
+// docs/understand/decisions/login-pages.md#one-language-is-read-when-somebody-first-needs-it
 /**
  * Lists the locales of a directory. Only the names of the folders are read now, and a part of a language with its first
- * message: each takes memory, and all would take a tenth of the time of a start.
+ * message: each takes memory, and all would take a large part of the time of a start.
  * @throws Error when English is missing, and, with the first message of a part, when one of its files is malformed.
  */
 export function readLocales(directory: string): ReadonlyMap<string, Locale> {
-  const english = messagesOf(join(directory, FALLBACK));
+  const tags = languagesIn(directory);
+  const own = new Map(tags.map((tag) => [tag, messagesOf(join(directory, tag))]));
+  const canonical = byCanonicalTag(tags);
+  const english = own.get(FALLBACK) ?? (() => undefined);
+  const withBase = (tag: string): Find => {
+    const find = own.get(tag) ?? (() => undefined);
+    // Found with the first message that is missing, which most languages never have.
+    const base = once(() => {
+      const found = canonical.get(baseTag(canonicalTag(tag) ?? tag, canonical.keys()) ?? '');
+      return found === undefined || found === FALLBACK ? () => undefined : withBase(found);
+    });
+    return (key) => find(key) ?? base()(key);
+  };
   return new Map(
-    languagesIn(directory).map((tag) => [
-      tag,
-      createLocale(tag, tag === FALLBACK ? english : messagesOf(join(directory, tag)), english),
-    ]),
+    tags.map((tag) => [tag, createLocale(tag, tag === FALLBACK ? english : withBase(tag), english)]),
   );
 }
 
-/** The beginning of the keys of the console. */
-const CONSOLE = 'console.';
+/** Returns a function that makes a value with the first call. */
+function once<T extends object>(make: () => T): () => T {
+  let made: T | undefined;
+  return () => {
+    made ??= make();
+    return made;
+  };
+}
 
+/**
+ * Returns the messages of a language. A key that begins with the name of a folder of it, such as `console.`, is in the
+ * files there, and any other in the files beside the folders.
+ */
 function messagesOf(folder: string): Find {
-  const everybody = readOnce(folder);
-  const console = readOnce(join(folder, 'console'));
+  const everybody = once(() => readMessages(folder));
+  const parts = new Map<string, () => Messages>(
+    PARTS.map((part) => [part, once(() => readMessages(join(folder, part)))]),
+  );
   return (key) => {
-    const messages = key.startsWith(CONSOLE) ? console() : everybody();
+    const messages = (parts.get(key.slice(0, key.indexOf('.'))) ?? everybody)();
     return Object.hasOwn(messages, key) ? messages[key] : undefined;
   };
 }
 
-/** Returns a function that gives the messages of the files in a folder, and reads them at the first call. */
-function readOnce(folder: string): () => Messages {
-  let read: Messages | undefined;
-  return () => {
-    read ??= readMessages(folder);
-    return read;
-  };
-}
+/** The folders of a language: what its keys begin with. */
+export const PARTS = ['console', 'development'] as const;
 
 /** Reads and merges the messages of a folder; there are none if it does not exist. @throws Error when a file is malformed. */
 function readMessages(folder: string): Messages {
-  const all: Record<string, Message> = {};
+  const all: Record<string, string> = {};
   const files = existsSync(folder) ? readdirSync(folder).filter((one) => one.endsWith('.json')) : [];
   for (const file of files.map((name) => join(folder, name))) {
     const read: unknown = JSON.parse(readFileSync(file, 'utf8'));
@@ -88,19 +105,22 @@ function readMessages(folder: string): Messages {
 }
 
 function createLocale(tag: string, own: Find, english: Find): Locale {
-  const direction = directionOf(tag);
+  const direction = once(() => ({ is: directionOf(tag) }));
+  const format = formatter(tag, direction);
+  const formatEnglish = tag === FALLBACK ? format : formatter(FALLBACK, direction);
   return {
     tag,
     canonicalTag: canonicalTag(tag) ?? tag,
-    direction,
+    get direction() {
+      return direction().is;
+    },
     has: (key) => (own(key) ?? english(key)) !== undefined,
     isTranslated: (key) => own(key) !== undefined,
     text: (key, values = {}) => {
       const translated = own(key);
       const message = translated ?? english(key);
       if (message === undefined) throw new Error(`no locale has the message ${key}`);
-      const form = pluralForm(message, translated === undefined ? FALLBACK : tag, values);
-      return fillIn(form, values, direction);
+      return (translated === undefined ? formatEnglish : format)(message, values);
     },
   };
 }
@@ -117,37 +137,74 @@ function directionOf(tag: string): Locale['direction'] {
   return (locale.getTextInfo?.() ?? locale.textInfo)?.direction ?? 'ltr';
 }
 
-function pluralForm(message: Message, tag: string, values: MessageValues): string {
-  if (typeof message === 'string') return message;
-  const category = new Intl.PluralRules([tag, FALLBACK]).select(Number(values.count));
-  return message[category] ?? message.other ?? '';
+// docs/understand/decisions/login-pages.md#messages-are-icu-messages-of-which-few-are-parsed
+/** What more than a value alone (`{name}`) is in a message: a choice, a formatted number, or quoting. */
+const MORE = /\{(?!\w+\})|'/;
+
+const VALUE = /\{(\w+)\}/g;
+
+const RTL_LETTER =
+  /\p{Script=Arabic}|\p{Script=Hebrew}|\p{Script=Syriac}|\p{Script=Thaana}|\p{Script=Nko}|\p{Script=Adlam}/u;
+
+/**
+ * Returns a function that fills in the messages of a language. A message with values alone, as nearly all are, is not parsed:
+ * what parsing makes of a message takes ten times its memory.
+ */
+function formatter(tag: string, direction: () => { is: Locale['direction'] }) {
+  const parsed = new Map<string, IntlMessageFormat>();
+  const parse = (message: string) => {
+    const made = new IntlMessageFormat(message, [tag, FALLBACK], undefined, { ignoreTag: true });
+    parsed.set(message, made);
+    return made;
+  };
+  // Isolates values that may be of the other direction and would reorder the sentence (Unicode UAX #9).
+  const isolated = (text: string) =>
+    direction().is === 'rtl' || RTL_LETTER.test(text) ? `\u2068${text}\u2069` : text;
+  return (message: string, values: MessageValues): string => {
+    if (!MORE.test(message))
+      return message.replace(VALUE, (_place, name: string) => isolated(String(values[name] ?? '')));
+    const parts = (parsed.get(message) ?? parse(message)).formatToParts<{ toString(): string }>(
+      Object.fromEntries(Object.entries(values).map(([name, value]) => [name, argument(value)])),
+    );
+    return parts.map(({ value }) => (typeof value === 'string' ? value : isolated(String(value)))).join('');
+  };
 }
 
-const RTL_LETTER = /\p{Script=Arabic}|\p{Script=Hebrew}/u;
-
-function fillIn(message: string, values: MessageValues, direction: Locale['direction']): string {
-  return message.replace(/\{(\w+)\}/g, (_place, name: string) => {
-    const text = String(values[name] ?? '');
-    // Isolates values that may be of the other direction and would reorder the sentence (Unicode UAX #9).
-    const isForeign = direction === 'rtl' || RTL_LETTER.test(text);
-    return isForeign ? `\u2068${text}\u2069` : text;
-  });
-}
+/** Returns a value so that it is told from the text around it, and still selects the form of its name. */
+const argument = (value: unknown) =>
+  typeof value === 'number' ? value : { toString: () => String(value ?? '') };
 
 /**
  * Returns the locale for a request: the best match among the tenant's enabled locales, else the tenant's first, else
  * English.
- * @param enabled the tenant's locales, the default first.
+ * @param enabled the tenant's locales, the default first. One that we do not have is served by the nearest one.
  */
 export function chooseLocale(
   locales: ReadonlyMap<string, Locale>,
   enabled: readonly string[],
   languages: Languages,
 ): Locale {
-  const available = enabled.flatMap((tag) => locales.get(tag) ?? []);
-  // Of two with the same canonical tag the first counts.
-  const byTag = new Map(available.toReversed().map((locale) => [locale.canonicalTag, locale]));
-  const locale = matchLanguage(languages, byTag) ?? available[0] ?? locales.get(FALLBACK);
+  const byTag = new Map<string, Locale>();
+  for (const tag of enabled) {
+    const locale = locales.get(tag) ?? servedBy(locales, tag);
+    // Of two with the same canonical tag the first counts.
+    if (locale !== undefined && !byTag.has(locale.canonicalTag)) byTag.set(locale.canonicalTag, locale);
+  }
+  const [first] = byTag.values();
+  const locale = matchLanguage(languages, byTag) ?? first ?? locales.get(FALLBACK);
   if (locale === undefined) throw new Error('there are no locales');
   return locale;
+}
+
+/**
+ * Returns the locale for a tag that is the name of none: the nearest one. If it is of the same language, it gets the tag,
+ * whose custom texts, dates and numbers it then has: `es-AR` with the messages of `es-419`.
+ */
+function servedBy(locales: ReadonlyMap<string, Locale>, tag: string): Locale | undefined {
+  const wanted = canonicalTag(tag);
+  const byTag = byCanonicalTag([...locales.keys()]);
+  const found = wanted === undefined ? undefined : byTag.get(nearestTag(wanted, byTag) ?? '');
+  const locale = found === undefined ? undefined : locales.get(found);
+  if (locale === undefined || wanted === undefined) return undefined;
+  return isSameLanguage(wanted, locale.canonicalTag) ? { ...locale, tag, canonicalTag: wanted } : locale;
 }

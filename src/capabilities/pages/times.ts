@@ -14,10 +14,12 @@ export interface FormatTime {
   (at: string | number | null | undefined): FormattedTime | undefined;
 }
 
+const DAY = { year: 'numeric', month: 'short', day: 'numeric' } as const;
+
 const FORMS = {
-  second: { dateStyle: 'medium', timeStyle: 'medium' },
-  minute: { dateStyle: 'medium', timeStyle: 'short' },
-  day: { dateStyle: 'medium' },
+  second: { ...DAY, hour: 'numeric', minute: '2-digit', second: '2-digit' },
+  minute: { ...DAY, hour: 'numeric', minute: '2-digit' },
+  day: DAY,
   hour: { weekday: 'short', hour: '2-digit', minute: '2-digit' },
 } as const;
 
@@ -30,10 +32,14 @@ export function timesOf(
   ctx: Context,
   form: keyof typeof FORMS = 'minute',
 ): FormatTime {
-  const format = new Intl.DateTimeFormat(views.locale(ctx).tag, { ...FORMS[form], timeZone: 'UTC' });
+  const format = new Intl.DateTimeFormat(views.locale(ctx).tag, {
+    ...FORMS[form],
+    timeZone: 'UTC',
+    timeZoneName: 'short',
+  });
   const formatted = (at: string | number): FormattedTime => {
     const date = new Date(at);
-    return { iso: date.toISOString(), text: `${format.format(date)} UTC` };
+    return { iso: date.toISOString(), text: format.format(date) };
   };
   return ((at) => (at === null || at === undefined ? undefined : formatted(at))) as FormatTime;
 }

@@ -91,6 +91,7 @@ function isGone(thrown: unknown): false {
 
 async function connectedOf(deps: ApplicationsDependencies, ctx: Context, userId: string) {
   const time = timesOf(deps, ctx);
+  const list = new Intl.ListFormat(deps.views.locale(ctx).tag);
   const all = await connectedAccountsOf(deps, userId);
   return Promise.all(
     all.map(async ({ id, connection: name, scopes, created_at }) => {
@@ -98,7 +99,7 @@ async function connectedOf(deps: ApplicationsDependencies, ctx: Context, userId:
       return {
         id,
         name: connection?.display_name ?? name,
-        scopes: scopes.join(', '),
+        scopes: list.format(scopes),
         since: time(created_at),
       };
     }),
@@ -113,6 +114,7 @@ async function applicationsOf(deps: ApplicationsDependencies, ctx: Context, user
     refreshTokens.of(userId),
   ]);
   const time = timesOf(deps, ctx);
+  const list = new Intl.ListFormat(deps.views.locale(ctx).tag);
   const ids = new Set([...consents, ...tokens].map(({ client_id }) => client_id));
   const all = await Promise.all(
     [...ids].map(async (id) => {
@@ -126,7 +128,7 @@ async function applicationsOf(deps: ApplicationsDependencies, ctx: Context, user
         id,
         name: client?.name ?? id,
         logo: client?.logo_uri,
-        scopes: [...new Set(Object.values(consent?.scopes ?? {}).flat())].join(', '),
+        scopes: list.format(new Set(Object.values(consent?.scopes ?? {}).flat())),
         staysLoggedIn: clientTokens.length > 0,
         used: time(used.sort().at(-1)),
       };
