@@ -13,6 +13,7 @@ const LAYERS: string[][] = [
   ['main.js', 'cli.ts', 'testing'],
   ['commands'],
   ['server'],
+  ['moving'],
   ['settings'],
   ['features/console'],
   ['features/account', 'features/move'],

@@ -15,6 +15,7 @@ import { exportTenant } from './export.ts';
 import { init } from './init.ts';
 import { reseal, reset, rotate } from './keys.ts';
 import { migrate } from './migrate.ts';
+import { checkMove } from './move.ts';
 import { repair } from './repair.ts';
 import { restore } from './restore.ts';
 import { testConnectionScript } from './script.ts';
@@ -29,6 +30,7 @@ const COMMANDS: readonly CommandDeclaration[] = [
   backup,
   restore,
   migrate,
+  checkMove,
   check,
   apply,
   plan,
@@ -47,6 +49,7 @@ const COMMANDS: readonly CommandDeclaration[] = [
 
 /** The first words that several commands share, with their descriptions. */
 const GROUPS: Readonly<Record<string, string>> = {
+  move: 'moving here from the hosted service (migrate copies a store)',
   users: 'the users in the store, of a running server or of none',
   keys: 'signing keys, and the key that the secrets in the store are sealed with',
   admin: 'administrators of the console, and applications of the Management API',

@@ -53,18 +53,44 @@ export async function loadTenantFile(
   env: Environment,
   onFile: (path: string) => void = () => undefined,
 ): Promise<LoadedTenant> {
-  if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true)
-    return tenantOf(readFolder(path, env, onFile), env, path, onFile);
-  let text: string;
+  return tenantOf(await readSource(path, env, onFile), env, directoryOfTenant(path), onFile);
+}
+
+/** What a tenant file says, before it is validated. */
+export interface TenantDocument {
+  /** With variables replaced, and the texts of the files that it names. */
+  document: unknown;
+  /** With their places. */
+  faults: string[];
+  placeOf: Source['placeOf'];
+}
+
+/** Reads a tenant file as {@link loadTenantFile} does, without validating it. @throws TenantFault if there is no such file. */
+export async function readTenantDocument(
+  path: string,
+  env: Environment,
+  onFile: (path: string) => void = () => undefined,
+): Promise<TenantDocument> {
+  const source = await readSource(path, env, onFile);
+  const { document, faults } = documentOf(source, env, directoryOfTenant(path), onFile);
+  return { document, faults, placeOf: source.placeOf };
+}
+
+const isDirectory = (path: string) => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+
+/** Returns the folder of the files that a tenant file, or a folder with a tenant, may name. */
+const directoryOfTenant = (path: string) => (isDirectory(path) ? path : dirname(path));
+
+async function readSource(path: string, env: Environment, onFile: (path: string) => void): Promise<Source> {
+  if (isDirectory(path)) return readFolder(path, env, onFile);
   onFile(path);
   try {
-    text = await readFile(path, 'utf8');
+    return readText(await readFile(path, 'utf8'), env, path);
   } catch (thrown) {
     const { code, message } = thrown as NodeJS.ErrnoException;
     const cause = code === 'ENOENT' ? 'there is no such file' : message;
     throw new TenantFault([`${path} cannot be read (${cause})`]);
   }
-  return tenantOf(readText(text, env, path), env, dirname(path), onFile);
 }
 
 /**
@@ -78,31 +104,17 @@ export function parseTenant(text: string, env: Environment, path?: string): Load
 
 /** @param directory the folder of the files that the tenant may name; without it none is read. @throws TenantFault */
 function tenantOf(
-  { value, isEmpty, faults: readFaults, warnings: readWarnings, placeOf, foldersOf }: Source,
+  source: Source,
   env: Environment,
   directory?: string,
   onFile: (path: string) => void = () => undefined,
 ): LoadedTenant {
+  const { isEmpty, warnings: readWarnings, placeOf } = source;
   const withPlace = (sentence: string) => placed(sentence, placeOf(pathOf(sentence)));
-  const faults: string[] = [];
-  const placedFaults = [...readFaults];
-  const kept: string[] = [];
-  const filled = fillIn(value ?? {}, env, { faults, warnings: kept });
-  const complete =
-    directory === undefined
-      ? filled
-      : readIncludedFiles(filled, {
-          directory,
-          foldersOf,
-          env,
-          faults,
-          onFault: (file, { line, message }) => placedFaults.push(placed(message, { file, line })),
-          onFile,
-        });
+  const { document, faults, kept } = documentOf(source, env, directory, onFile);
   // Validating unfilled variables would only add misleading faults.
-  if (faults.length + placedFaults.length > 0)
-    throw new TenantFault([...placedFaults, ...faults.map(withPlace)]);
-  const result = checkTenant(complete);
+  if (faults.length > 0) throw new TenantFault(faults);
+  const result = checkTenant(document);
   if ('faults' in result) throw new TenantFault(result.faults.map(withPlace));
   const { tenant, warnings } = result;
   const found = [...kept, ...warnings];
@@ -114,6 +126,32 @@ function tenantOf(
     report: [...readWarnings, ...reportOf(found, withPlace, lineAt)],
     withPlace,
   };
+}
+
+/** Returns what a source says once it is complete, its faults with their places, and warnings about variables without. */
+function documentOf(
+  { value, faults: readFaults, placeOf, foldersOf }: Source,
+  env: Environment,
+  directory: string | undefined,
+  onFile: (path: string) => void,
+): { document: unknown; faults: string[]; kept: string[] } {
+  const faults: string[] = [];
+  const placedFaults = [...readFaults];
+  const kept: string[] = [];
+  const filled = fillIn(value ?? {}, env, { faults, warnings: kept });
+  const document =
+    directory === undefined
+      ? filled
+      : readIncludedFiles(filled, {
+          directory,
+          foldersOf,
+          env,
+          faults,
+          onFault: (file, { line, message }) => placedFaults.push(placed(message, { file, line })),
+          onFile,
+        });
+  const withPlace = (sentence: string) => placed(sentence, placeOf(pathOf(sentence)));
+  return { document, faults: [...placedFaults, ...faults.map(withPlace)], kept };
 }
 
 /** Validates a parsed tenant. @throws TenantFault */
