@@ -11,6 +11,7 @@ import { customDomainWarnings } from '../tenant/custom-domain-warnings.ts';
 import { EXAMPLE_FILE, isFirstStart, productionFaults } from '../tenant/examples.ts';
 import { type LoadedTenant, loadTenantFile, TenantFault } from '../tenant/load.ts';
 import { TENANT_FILE } from '../tenant/tenant-file-settings.ts';
+import { wildcardWarnings } from '../tenant/url-warnings.ts';
 import type { CommandDeclaration } from './command.ts';
 
 export const check: CommandDeclaration = {
@@ -72,7 +73,8 @@ export async function tenantOf(
   const { LIMITS } = await import('../server/features.ts');
   const { metadataFaults } = await import('../features/connections/samlp/metadata-faults.ts');
   const unknown = unknownLimits(loaded.tenant, LIMITS).map(loaded.withPlace);
-  for (const warning of [...unknown, ...loaded.report]) print(host, `warning: ${warning}`);
+  const wildcards = settings.production ? wildcardWarnings(loaded.tenant).map(loaded.withPlace) : [];
+  for (const warning of [...unknown, ...wildcards, ...loaded.report]) print(host, `warning: ${warning}`);
   const faults = [
     ...metadataFaults(loaded.tenant),
     ...(settings.production ? productionFaults(loaded.tenant, settings) : []),

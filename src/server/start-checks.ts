@@ -9,6 +9,7 @@ import { isForThisMachine } from '../settings/server.ts';
 import type { Store } from '../store/contract.ts';
 import { exampleRemains, productionFaults } from '../tenant/examples.ts';
 import { type LoadedTenant, TenantFault } from '../tenant/load.ts';
+import { wildcardWarnings } from '../tenant/url-warnings.ts';
 import { LIMITS } from './features.ts';
 import type { TenantDependencies } from './parts.ts';
 
@@ -23,7 +24,9 @@ export function checkFile(settings: Settings, loaded: LoadedTenant, log: Logger)
   ];
   if (faults.length > 0) throw new TenantFault(faults.map(loaded.withPlace));
   const unknown = unknownLimits(loaded.tenant, LIMITS).map(loaded.withPlace);
-  for (const warning of [...unknown, ...loaded.report]) log.warn({ file: settings.tenantFile }, warning);
+  const wildcards = settings.production ? wildcardWarnings(loaded.tenant).map(loaded.withPlace) : [];
+  for (const warning of [...unknown, ...wildcards, ...loaded.report])
+    log.warn({ file: settings.tenantFile }, warning);
   if (!settings.production && !isForThisMachine(settings)) {
     warnOfMissingPages(settings, log);
     for (const fault of productionFaults(loaded.tenant, settings)) {

@@ -67,6 +67,8 @@ export interface Config {
   resourceServer(identifier: string): Promise<ResourceServer | undefined>;
   /** Returns the organization with that id, or with that name in any letters. */
   organization(idOrName: string): Promise<Organization | undefined>;
+  /** Returns what {@link organization} does, at the last reading: the engine does not wait for its check of redirect URIs. */
+  knownOrganization(idOrName: string): Organization | undefined;
   /** Returns the organization that has a verified domain, in lower case, for home realm discovery. */
   organizationOfDomain(domain: string): Promise<Organization | undefined>;
   /**
@@ -87,6 +89,11 @@ export interface TenantConfig extends Config {
 /** The configuration with the console's application and directory, for what serves logins to it as well. */
 export interface FullConfig extends Config {
   readonly whose: 'all';
+}
+
+/** Returns the organization with an id, or with a name in any letters. */
+function organizationIn({ organizations }: Snapshot, idOrName: string): Organization | undefined {
+  return organizations.get(idOrName) ?? organizations.get(idOrName.toLowerCase());
 }
 
 const NO_ACTIONS: readonly BoundAction[] = [];
@@ -130,7 +137,7 @@ export async function openConfig(store: Store): Promise<TenantConfig> {
     networkAcls: () => snapshot.networkAcls,
     client: (clientId) => fromSnapshot(({ clients }) => clients.get(clientId)),
     clients: () => fromSnapshot(({ clients }) => [...clients.values()]),
-    isApplicationOrigin: (origin) => fromSnapshot(({ origins }) => origins.has(origin)),
+    isApplicationOrigin: (origin) => fromSnapshot(({ isOrigin }) => isOrigin(origin)),
     connection: (name) => fromSnapshot(({ connections }) => connections.get(name)),
     connections: () => fromSnapshot(({ connections }) => [...connections.values()]),
     connectionsOf: (clientId) =>
@@ -142,10 +149,8 @@ export async function openConfig(store: Store): Promise<TenantConfig> {
         );
       }),
     resourceServer: (identifier) => fromSnapshot((now) => now.resourceServers.get(identifier)),
-    organization: (idOrName) =>
-      fromSnapshot(
-        ({ organizations }) => organizations.get(idOrName) ?? organizations.get(idOrName.toLowerCase()),
-      ),
+    organization: (idOrName) => fromSnapshot((now) => organizationIn(now, idOrName)),
+    knownOrganization: (idOrName) => organizationIn(snapshot, idOrName),
     organizationOfDomain: (domain) => fromSnapshot((now) => now.organizationsByDomain.get(domain)),
     clientGrant: (clientId, audience) => fromSnapshot((now) => clientGrantOf(now, clientId, audience)),
   };

@@ -2,6 +2,7 @@
 
 import { isCallback } from '../http/schemes.ts';
 import { normalizeEmail } from '../records/base/email.ts';
+import { entryFault } from '../records/clients/allowed-urls.ts';
 import { isManagementAudience, isMyAccountAudience } from '../records/clients/apis.ts';
 import { TRY_LOGIN } from '../records/clients/clients.ts';
 import { strategyRecord } from '../records/connections/connections.ts';
@@ -11,11 +12,13 @@ import { bindingFault } from '../records/tenant/actions.ts';
 import { streamFaults } from '../records/tenant/log-streams.ts';
 import type { TenantFile } from '../records/tenant/tenant.ts';
 import { clientIdOf, directoryOf } from './names.ts';
+import { urlFaults } from './url-warnings.ts';
 
 export function crossFaults(file: TenantFile): string[] {
   return [
     ...repetitions(file),
     ...callbackFaults(file),
+    ...urlFaults(file),
     ...clientFaults(file),
     ...referenceFaults(file),
     ...triggerFaults(file),
@@ -108,7 +111,7 @@ function repeated<T>(all: readonly Entry<T>[], keyOf: (record: T) => string | un
 function callbackFaults({ clients }: TenantFile): string[] {
   return clients.flatMap((client, index) =>
     client.callbacks
-      .filter((callback) => !isCallback(callback))
+      .filter((callback) => !isCallback(callback) && entryFault(callback) === undefined)
       .map((callback) => `clients[${index}].callbacks: ${callback} is no absolute URI without a fragment`),
   );
 }

@@ -21,6 +21,7 @@ import { directoryOf, withClientIds } from './names.ts';
 import { pageWarnings } from './pages.ts';
 import { placed, readText, type Source } from './source.ts';
 import { readFolder } from './tenant-folder.ts';
+import { urlWarnings } from './url-warnings.ts';
 import { type Environment, fillIn } from './variables.ts';
 
 /** A tenant file that cannot be used, with all faults: file and line if known, path, and cause. */
@@ -222,6 +223,7 @@ function checkTenant(document: unknown): CheckedTenant {
     ...pageWarnings(tenant),
     ...logStreamWarnings(tenant),
     ...aclWarnings(tenant),
+    ...urlWarnings(tenant),
   ];
   return { tenant, warnings };
 }

@@ -3,6 +3,7 @@
 import { canonicalDomain } from '../records/base/email.ts';
 import type { Frozen } from '../records/base/record.ts';
 import { isSigningAlg, SIGNING_ALGS, type SigningAlg } from '../records/base/signing-algs.ts';
+import { originTest } from '../records/clients/allowed-urls.ts';
 import { THIRD_PARTIES } from '../records/clients/apis.ts';
 import { idTokenAlg, responseAlg } from '../records/clients/clients.ts';
 import type {
@@ -58,7 +59,8 @@ export interface Snapshot {
   /** By subject token type. */
   exchangeProfiles: ReadonlyMap<string, ExchangeProfile>;
   clients: ReadonlyMap<string, Client>;
-  origins: ReadonlySet<string>;
+  /** Whether an origin is that of any application's pages. */
+  isOrigin(origin: string): boolean;
   /** By name, in name order. */
   connections: ReadonlyMap<string, Connection>;
   resourceServers: ReadonlyMap<string, ResourceServer>;
@@ -87,6 +89,9 @@ export async function readSnapshot(store: Store, before?: Snapshot): Promise<Sna
       readDocuments(store),
     ]);
   if (settings === undefined) throw new Error('the store holds no tenant: apply a tenant file first');
+  const organizationsByName = new Map(
+    organizations.map((organization) => [organization.name.toLowerCase(), organization] as const),
+  );
   const signingKeys = SIGNING_ALGS.flatMap((alg) => keysFor(keys, alg));
   return {
     revision,
@@ -101,7 +106,7 @@ export async function readSnapshot(store: Store, before?: Snapshot): Promise<Sna
       apis.flatMap(({ authorization_details: details }) => details?.map(({ type }) => type) ?? []),
     ),
     clients: new Map(clients.map((client) => [client.client_id, client])),
-    origins: new Set(clients.flatMap(originsOf)),
+    isOrigin: originTest(clients, (name) => organizationsByName.get(name)),
     connections: new Map(
       connections
         .sort((a, b) => (a.name < b.name ? -1 : 1))
@@ -110,7 +115,7 @@ export async function readSnapshot(store: Store, before?: Snapshot): Promise<Sna
     resourceServers: new Map(apis.map((api) => [api.identifier, api])),
     // Ids come last, so that an organization named like another's id does not replace it.
     organizations: new Map([
-      ...organizations.map((organization) => [organization.name.toLowerCase(), organization] as const),
+      ...organizationsByName,
       ...organizations.map((organization) => [organization.name, organization] as const),
       ...organizations.map((organization) => [organization.id, organization] as const),
     ]),
@@ -194,18 +199,4 @@ export function keysFor(keys: readonly SigningKey[], alg: SigningAlg): SigningKe
 
 function isSame<T>(before: readonly T[] | undefined, now: readonly T[]): before is readonly T[] {
   return before !== undefined && JSON.stringify(before) === JSON.stringify(now);
-}
-
-/** Returns the origins of an application's pages: its allowed and web origins, and those of its callbacks. */
-function originsOf(client: Client): string[] {
-  const callbacks = client.callbacks.flatMap((callback) => URL.parse(callback)?.origin ?? []);
-  // `null` is the origin of every custom scheme and every sandboxed page, so it identifies no application.
-  return [...client.allowed_origins, ...client.web_origins, ...callbacks].filter(
-    (origin) => origin !== '' && origin !== 'null',
-  );
-}
-
-/** Returns whether an origin is that of an application's pages: an allowed or web origin, or that of a callback. */
-export function isOriginOf(client: Client, origin: string): boolean {
-  return originsOf(client).includes(origin);
 }

@@ -109,6 +109,10 @@ const BAD: Readonly<Record<string, { env?: Record<string, string>; tenant?: Tena
     tenant: { clients: [{ ...WEB, callbacks: ['https://localhost:3000/callback'] }, APP] },
     text: 'Web',
   },
+  wildcards: {
+    tenant: { clients: [{ ...WEB, allowed_logout_urls: ['https://*.web.example.test'] }, APP] },
+    text: 'Web',
+  },
   'refresh-tokens': { tenant: { clients: [WEB, { ...APP, refresh_token: {} }] }, text: 'App' },
   'shared-keys': { tenant: { clients: [{ ...WEB, jwt_configuration: { alg: 'HS256' } }, APP] }, text: 'Web' },
   'token-lifetime': { tenant: { resourceServers: [{ ...API, token_lifetime: 86_401 }] }, text: 'API' },

@@ -82,6 +82,7 @@ const application = {
   kind: 'spa' as const,
   callbacks: ['https://books.example.test/callback'],
   allowed_logout_urls: [],
+  wildcards: ['https://*.books.example.test/callback'],
   grant_types: ['authorization_code'],
   is_first_party: true,
 };

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import { firstUsable, isAllowed } from '../../src/features/logout/redirects.ts';
+import { firstLogoutUrl } from '../../src/features/logout/redirects.ts';
+import { isLogoutUrlOf } from '../../src/records/clients/allowed-urls.ts';
 
 const LIST = [
   'https://app.example.test',
@@ -18,6 +19,8 @@ const LIST = [
   'https://ex*mple.test',
 ];
 
+const owner = { allowed_logout_urls: LIST };
+
 describe('the allow-list of logout URLs', () => {
   const allowed = [
     'https://app.example.test',
@@ -25,6 +28,7 @@ describe('the allow-list of logout URLs', () => {
     'https://app.example.test:8443/out',
     'https://any.wild.example.test/out',
     'https://a-b-1.wild.example.test/out',
+    'http://any.plain.example.test',
     'http://localhost:3000',
     'http://[::1]:3000/out',
     'com.example.app://out',
@@ -32,8 +36,8 @@ describe('the allow-list of logout URLs', () => {
   ];
   for (const address of allowed) {
     it(`allows ${address}`, () => {
-      expect(isAllowed(address, LIST, 'whole')).to.equal(true);
-      expect(isAllowed(address, LIST, 'without-query')).to.equal(true);
+      expect(isLogoutUrlOf(owner, address, 'whole')).to.equal(true);
+      expect(isLogoutUrlOf(owner, address, 'without-query')).to.equal(true);
     });
   }
 
@@ -48,8 +52,8 @@ describe('the allow-list of logout URLs', () => {
   ];
   for (const address of free) {
     it(`allows ${address} only when the query is ignored`, () => {
-      expect(isAllowed(address, LIST, 'without-query')).to.equal(true);
-      expect(isAllowed(address, LIST, 'whole')).to.equal(false);
+      expect(isLogoutUrlOf(owner, address, 'without-query')).to.equal(true);
+      expect(isLogoutUrlOf(owner, address, 'whole')).to.equal(false);
     });
   }
 
@@ -107,7 +111,7 @@ describe('the allow-list of logout URLs', () => {
     ['https://evil.example#.wild.example.test/out', 'a wildcard in the fragment'],
     ['https://*.wild.example.test/out', 'the entry itself'],
     ['http://any.wild.example.test/out', 'a wildcard with http'],
-    ['http://any.plain.example.test', "http where the entry's wildcard has it"],
+    ['https://any.plain.example.test', "https where the entry's wildcard has http"],
     ['https://any.wild.example.test:8443/out', 'a wildcard with a port'],
     ['https://any.wild.example.test/other', 'a wildcard with another path'],
     ['https://evil.com', 'what a wildcard of a registry would let in'],
@@ -127,21 +131,30 @@ describe('the allow-list of logout URLs', () => {
   ];
   for (const [address, why] of refused) {
     it(`refuses ${JSON.stringify(address)}: ${why}`, () => {
-      expect(isAllowed(address, LIST, 'whole')).to.equal(false);
-      expect(isAllowed(address, LIST, 'without-query')).to.equal(false);
+      expect(isLogoutUrlOf(owner, address, 'whole')).to.equal(false);
+      expect(isLogoutUrlOf(owner, address, 'without-query')).to.equal(false);
     });
   }
 
   it('allows nothing when it is empty', () => {
-    expect(isAllowed('https://app.example.test', [], 'without-query')).to.equal(false);
-    expect(isAllowed('', [''], 'without-query')).to.equal(false);
+    expect(isLogoutUrlOf({ allowed_logout_urls: [] }, 'https://app.example.test', 'without-query')).to.equal(
+      false,
+    );
+    expect(isLogoutUrlOf({ allowed_logout_urls: [''] }, '', 'without-query')).to.equal(false);
   });
 
   it('has as its first usable entry the first URL that is no pattern', () => {
+    const first = (...list: string[]) => firstLogoutUrl({ allowed_logout_urls: list });
     expect(
-      firstUsable(['javascript:alert(1)', 'https://*.example.test', 'https://a.test', 'https://b.test']),
+      first(
+        'javascript:alert(1)',
+        'https://*.example.test',
+        'https://{organization_name}.example.test',
+        'https://a.test',
+        'https://b.test',
+      ),
     ).to.equal('https://a.test');
-    expect(firstUsable(['https://*.example.test'])).to.equal(undefined);
-    expect(firstUsable([])).to.equal(undefined);
+    expect(first('https://*.example.test')).to.equal(undefined);
+    expect(first()).to.equal(undefined);
   });
 });

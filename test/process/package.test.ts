@@ -55,6 +55,7 @@ const BUNDLED = [
   'pino',
   'prom-client',
   'qrcode',
+  'tldts',
   'twilio',
   'yaml',
 ];

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { Liquid } from 'liquidjs';
 import type { Languages } from '../../http/languages.ts';
 import type { Frozen } from '../../records/base/record.ts';
+import { firstAddress } from '../../records/clients/allowed-urls.ts';
 import { type EmailTemplate, MAX_RESET_SECONDS } from '../../records/tenant/delivery.ts';
 import type { TenantRecord } from '../../records/tenant/tenant.ts';
 import { enabledLocales } from '../../tenant/languages.ts';
@@ -200,7 +201,7 @@ function variablesOf(
   { to, application, connection, organization, inviter, user, url, code, method, languages }: Notice,
   { locale }: { locale: string },
 ): Record<string, unknown> {
-  const callback = application?.callbacks[0];
+  const callback = application === undefined ? undefined : firstAddress(application.callbacks);
   const known = Object.fromEntries(USER_FIELDS.map((field) => [field, user?.[field]]));
   return {
     application: {

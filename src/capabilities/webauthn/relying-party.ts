@@ -1,6 +1,7 @@
 // The relying party (WebAuthn Level 3 §4), and the origins that may answer it.
 import type { Context } from 'koa';
 import { tenantHostOf } from '../../http/server/request-target.ts';
+import { isPattern } from '../../records/clients/allowed-urls.ts';
 import type { Client } from '../../records/collections.ts';
 import type { Config } from '../../tenant/config.ts';
 
@@ -54,7 +55,12 @@ export function relyingPartyFor(
   const apps = [client.mobile?.android?.sha256_cert_fingerprints ?? []].flat().flatMap(apkOrigin);
   return {
     ...ownParty,
-    origin: [ownParty.origin, `https://${ownParty.id}`, ...(client.web_origins ?? []), ...apps],
+    origin: [
+      ownParty.origin,
+      `https://${ownParty.id}`,
+      ...(client.web_origins ?? []).filter((entry) => !isPattern(entry)),
+      ...apps,
+    ],
   };
 }
 

@@ -2,10 +2,11 @@
 // looks a user up, so that no path can skip it.
 
 import type { IncomingMessage } from 'node:http';
-import { errors, type KoaContextWithOIDC } from 'oidc-provider';
+import { type Client as EngineClient, errors, type KoaContextWithOIDC } from 'oidc-provider';
 import { AuthError } from '../../http/errors.ts';
 import { isSameEmail } from '../../records/base/email.ts';
 import type { Frozen } from '../../records/base/record.ts';
+import { isCallbackOf } from '../../records/clients/allowed-urls.ts';
 import type { ClientGrant, Organization } from '../../records/collections.ts';
 import {
   enabledConnectionsOf,
@@ -40,7 +41,7 @@ const NOT_FOUND = 'the organization was not found';
 
 // docs/understand/decisions/organizations.md#names-of-organizations-are-accepted-where-the-tenant-or-the-page-allows-them
 /** Whether requests may contain the name of an organization, and tokens do. */
-function allowsOrganizationNames(config: Config): boolean {
+function allowsOrganizationNames(config: Pick<Config, 'settings'>): boolean {
   return config.settings().tenant.allow_organization_name_in_authentication_api === true;
 }
 
@@ -102,6 +103,30 @@ export async function findOrganization(config: Config, idOrName: string): Promis
 async function namedOrganization(config: Config, idOrName: string): Promise<Organization | undefined> {
   const found = await config.organization(idOrName);
   return found?.id === idOrName || allowsOrganizationNames(config) ? found : undefined;
+}
+
+/**
+ * Whether a redirect URI is one of an application's, as registered and for the organization of its request.
+ * @param client the engine's.
+ * @param organization the request's `organization`: an id, or a name where the tenant allows that.
+ */
+export function allowsRedirectUri(
+  config: Pick<Config, 'knownOrganization' | 'settings'>,
+  client: EngineClient,
+  address: string,
+  organization: unknown,
+): boolean {
+  const { appType, firstParty, organizationUsage } = applicationSettings(client);
+  const registered = {
+    callbacks: client.redirectUris ?? [],
+    app_type: appType,
+    is_first_party: firstParty,
+    organization_usage: organizationUsage,
+  };
+  const idOrName = text(organization);
+  const found = idOrName === undefined ? undefined : config.knownOrganization(idOrName);
+  const isNamed = found?.id === idOrName || allowsOrganizationNames(config);
+  return isCallbackOf(registered, address, isNamed ? found : undefined);
 }
 
 /**

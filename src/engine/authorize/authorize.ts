@@ -10,6 +10,8 @@ import { bodyOf } from '../../http/server/body.ts';
 import { newBrowserSecret } from '../../http/server/browser-cookie.ts';
 import type { Random } from '../../runtime/secrets.ts';
 import { sha256 } from '../../runtime/secrets.ts';
+import type { Config } from '../../tenant/config.ts';
+import { allowsRedirectUri } from '../admission/admission.ts';
 import type { EnterEngine } from '../base/entrance.ts';
 import { unsettledLogin } from '../login/browser-login.ts';
 import { withVisitor } from '../session/anonymous-sessions.ts';
@@ -53,6 +55,7 @@ export type DirectRedirect = (ctx: Context, request: WaitingRequest) => Promise<
 type Refusal = Pick<AuthError, 'error' | 'error_description'>;
 
 interface AuthorizationDependencies extends ResumeDependencies, RestartDependencies {
+  config: Pick<Config, 'client' | 'knownOrganization' | 'resourceServer' | 'settings'>;
   challenges: Pick<Challenges, 'issueTicket' | 'spendTicket'>;
   directRedirect: DirectRedirect;
   waitingRequests: Pick<WaitingRequests, 'findByLocation'>;
@@ -167,6 +170,7 @@ function scriptHash(html: string): string {
 
 interface ResumeDependencies {
   provider: Provider;
+  config: Pick<Config, 'knownOrganization' | 'settings'>;
   sessions: Pick<Sessions, 'current' | 'end'>;
 }
 
@@ -176,7 +180,7 @@ interface ResumeDependencies {
  * @throws AuthError 400 when no such request waits in this browser.
  */
 async function prepareResume(
-  { provider, sessions }: ResumeDependencies,
+  { provider, config, sessions }: ResumeDependencies,
   ctx: Context,
   uid: string,
 ): Promise<string> {
@@ -185,7 +189,7 @@ async function prepareResume(
   const interaction = await provider.Interaction.find(uid);
   const secret = interaction === undefined ? undefined : browserSecretOf(ctx, interaction);
   if (interaction === undefined || secret === undefined) throw requestExpired();
-  await refuseFormerCallback(provider, interaction.params);
+  await refuseFormerCallback({ provider, config }, interaction.params);
   const current = await sessions.current(ctx);
   const { session, result } = interaction;
   const login = unsettledLogin(result);
@@ -203,11 +207,16 @@ async function prepareResume(
   return secret;
 }
 
-/** Refuses a redirect URI that was removed from the application since the request came. @throws AuthError 400 */
+/**
+ * Refuses a redirect URI that is no longer the application's: it was removed since the request came, or the organization of
+ * the request has another name.
+ * @throws AuthError 400
+ */
 async function refuseFormerCallback(
-  provider: Provider,
-  { client_id: clientId, redirect_uri: callback }: Readonly<Record<string, unknown>>,
+  { provider, config }: Pick<ResumeDependencies, 'provider' | 'config'>,
+  { client_id: clientId, redirect_uri: callback, organization }: Readonly<Record<string, unknown>>,
 ): Promise<void> {
   const client = await provider.Client.find(String(clientId));
-  if (client?.redirectUriAllowed(String(callback)) !== true) throw requestExpired();
+  if (client === undefined || !allowsRedirectUri(config, client, String(callback), organization))
+    throw requestExpired();
 }

@@ -161,7 +161,10 @@ async function withObject(
   }
 }
 
-const RESPONSE_PARAMETERS = ['client_id', 'redirect_uri', 'response_mode', 'response_type', 'state', 'owp'];
+// With `organization`, which a redirect URI may depend on.
+const RESPONSE_PARAMETERS = [
+  ...['client_id', 'redirect_uri', 'organization', 'response_mode', 'response_type', 'state', 'owp'],
+];
 
 /**
  * Returns a refused request, with only the parameters that say where to send the error.
@@ -345,7 +348,7 @@ function invalid(reason: string): AuthError {
   return new AuthError(400, 'invalid_request_object', `The request object is invalid: ${reason}`);
 }
 
-const ANSWERED_AT = ['redirect_uri', 'response_mode', 'response_type', 'state'] as const;
+const ANSWERED_AT = ['redirect_uri', 'organization', 'response_mode', 'response_type', 'state'] as const;
 
 /**
  * Returns the parameters in a request object that say where to answer; they take precedence over the query's

@@ -9,12 +9,13 @@ import Provider, {
   type KoaContextWithOIDC,
   type Session,
 } from 'oidc-provider';
-import { isCallback, isCallbackOf } from '../../http/schemes.ts';
+import { isCallback } from '../../http/schemes.ts';
 import { authenticationClasses } from '../../records/users/authentication-classes.ts';
 import { type Clock, epochSeconds } from '../../runtime/clock.ts';
 import type { Random } from '../../runtime/secrets.ts';
 import { UniqueKeyError } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';
+import { allowsRedirectUri } from '../admission/admission.ts';
 import { loginRequirements } from '../admission/second-factor.ts';
 import { useParsedBody } from '../base/entrance.ts';
 import {
@@ -31,7 +32,6 @@ import type { BindToken } from '../binding/certificate-binding.ts';
 import { urlAtProofOrigin } from '../binding/proof-of-possession.ts';
 import type { UsedProofs } from '../binding/used-proofs.ts';
 import type { CustomClaims } from '../claims/claims.ts';
-import { applicationSettings } from '../client/applications.ts';
 import type { LoginActions } from '../login/login-actions.ts';
 import { refreshTokenId } from '../session/refresh-families.ts';
 import { presenceOf } from '../session/sessions.ts';
@@ -87,7 +87,7 @@ export function adaptEngine(
   const { Client, IdToken, OIDCContext, ReplayDetection } = classesOf(provider);
   acceptAllAlgorithms(provider);
   keepCallbackQueries(provider);
-  adaptClients(Client);
+  adaptClients(Client, config);
   adaptAddresses(OIDCContext, provider, config);
   useParsedBody(OIDCContext);
   stateRequestedClass(OIDCContext, config);
@@ -283,7 +283,7 @@ interface SchemaInstance {
 }
 
 /** Changes the client class of one engine. @param Client its client class. */
-function adaptClients(Client: ClientClass): void {
+function adaptClients(Client: ClientClass, config: Pick<Config, 'knownOrganization' | 'settings'>): void {
   cacheClients(Client);
 
   // Every ID token carries `sid` (docs/reference/wire/token.md), not only those of back-channel logout clients.
@@ -306,8 +306,7 @@ function adaptClients(Client: ClientClass): void {
 
   // The engine's own rule includes `localhost`, and depends on an application_type that forbids other callbacks.
   Client.prototype.redirectUriAllowed = function allowed(this: Client, address) {
-    const callbacks = this.redirectUris ?? [];
-    return isCallbackOf({ callbacks, app_type: applicationSettings(this).appType }, address);
+    return allowsRedirectUri(config, this, address, Provider.ctx?.oidc.params?.organization);
   };
 
   // A fault that is found before the engine sees a request is answered as if the engine had found it: at the
@@ -320,7 +319,7 @@ function adaptClients(Client: ClientClass): void {
   };
 
   // An application may have http, localhost and custom-scheme callbacks side by side
-  // (docs/reference/wire/authorize.md), which the engine's rules per application_type forbid. They are matched exactly.
+  // (docs/reference/wire/authorize.md), which the engine's rules per application_type forbid.
   Client.Schema.prototype.redirectUris = function redirectUris(this: SchemaInstance, uris, label) {
     for (const uri of uris ?? this.redirect_uris ?? []) {
       if (!isCallback(uri)) {

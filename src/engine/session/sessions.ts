@@ -301,6 +301,8 @@ export interface UserSession {
   connection?: string | undefined;
   /** @see Login.providerSession */
   providerSession?: Login['providerSession'];
+  /** The id of the organization that it was last used for. */
+  organization?: string | undefined;
 }
 
 /** The engine's session, as it has it in memory or in the store. */
@@ -308,6 +310,7 @@ interface EngineSession {
   uid?: unknown;
   accountId?: unknown;
   connection?: unknown;
+  organization?: unknown;
   authorizations?: unknown;
   loginTs?: unknown;
   amr?: unknown;
@@ -318,7 +321,7 @@ interface EngineSession {
  * @returns undefined when nobody is logged in to it.
  */
 function userSessionOf(session: EngineSession): UserSession | undefined {
-  const { uid, accountId, connection, authorizations } = session;
+  const { uid, accountId, connection, authorizations, organization } = session;
   if (typeof uid !== 'string' || typeof accountId !== 'string') return undefined;
   const applications = Object.entries((authorizations ?? {}) as Record<string, { grantId?: string }>);
   return {
@@ -328,6 +331,7 @@ function userSessionOf(session: EngineSession): UserSession | undefined {
     clientIds: applications.filter(([, { grantId }]) => grantId !== undefined).map(([clientId]) => clientId),
     connection: typeof connection === 'string' ? connection : undefined,
     providerSession: providerSessionOf(session),
+    organization: typeof organization === 'string' ? organization : undefined,
   };
 }
 

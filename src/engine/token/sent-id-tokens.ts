@@ -29,6 +29,8 @@ export interface IdTokenHint {
   userId: string;
   /** Its `sid`; undefined for a token from a grant without a browser. */
   sid: string | undefined;
+  /** The id of the organization that its login was for. */
+  organization: string | undefined;
 }
 
 /**
@@ -85,7 +87,8 @@ export function idTokenReaders(deps: ReaderDependencies): IdTokenReaders {
       const verified = await verifiedToken(deps, token);
       if (verified === undefined) return undefined;
       const { client, claims, sid } = verified;
-      return { usedAs: 'hint', client, userId: claims.sub, sid };
+      const organization = typeof claims.org_id === 'string' ? claims.org_id : undefined;
+      return { usedAs: 'hint', client, userId: claims.sub, sid, organization };
     },
     clientOfForgottenToken: (token) => clientOfForgottenToken(deps, token),
     readIdTokenSubject: async (token) => {

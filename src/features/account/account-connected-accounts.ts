@@ -2,7 +2,7 @@
 import type { z } from 'zod';
 import type { AccountChange } from '../../capabilities/delivery/delivery-messages.ts';
 import { AuthError } from '../../http/errors.ts';
-import { isCallbackOf } from '../../http/schemes.ts';
+import { isCallbackOf } from '../../records/clients/allowed-urls.ts';
 import { authenticationMethod } from '../../records/clients/client-authentication.ts';
 import {
   type ConnectedAccount,

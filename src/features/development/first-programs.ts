@@ -1,6 +1,7 @@
 // The programs of the home page: for each framework, filled in with an application that the tenant file declares.
 import type { Snippet } from '../../capabilities/quickstarts/snippet.ts';
 import { STARTERS, type Starter, starterValues } from '../../capabilities/quickstarts/starters.ts';
+import { isPattern } from '../../records/clients/allowed-urls.ts';
 import type { Client } from '../../records/collections.ts';
 
 export interface FirstProgram {
@@ -45,7 +46,7 @@ export function firstPrograms(applications: readonly Application[], issuer: stri
 function callbackFor({ callbackPath, port }: Starter, callbacks: readonly string[]): string | undefined {
   const fitting = callbacks.flatMap((text) => {
     const url = URL.parse(text);
-    return url !== null && url.pathname === (callbackPath || '/') ? [{ text, url }] : [];
+    return url !== null && !isPattern(text) && url.pathname === (callbackPath || '/') ? [{ text, url }] : [];
   });
   return (fitting.find(({ url }) => url.port === String(port)) ?? fitting[0])?.text;
 }

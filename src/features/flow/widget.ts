@@ -8,6 +8,7 @@ import { countryOf } from '../../http/languages.ts';
 import { httpLimits } from '../../http/limits.ts';
 import { jsonForScript } from '../../http/script.ts';
 import type { RouteDeclarations } from '../../http/server/router.ts';
+import { firstAddress } from '../../records/clients/allowed-urls.ts';
 import type { Config } from '../../tenant/config.ts';
 
 export interface WidgetDependencies {
@@ -89,7 +90,7 @@ async function sendSettings(deps: WidgetDependencies, ctx: Context): Promise<voi
   const settings = {
     id: client.client_id,
     tenant: tenantName(deps.baseUrl),
-    callback: client.callbacks[0],
+    callback: firstAddress(client.callbacks),
     strategies: await deps.describeConnections(client.client_id, organization),
   };
   ctx.set('Cache-Control', 'public, max-age=15, stale-while-revalidate=15');

@@ -194,7 +194,8 @@ const logoutRoutes: RouteDeclarations<LogoutDependencies> = {
 };
 
 async function v2Logout(deps: LogoutDependencies, ctx: Context): Promise<void> {
-  const logout = await validateV2Logout(deps.config, queryFields(ctx, V2_PARAMETERS));
+  const session = await deps.sessions.current(ctx);
+  const logout = await validateV2Logout(deps.config, queryFields(ctx, V2_PARAMETERS), session);
   await finishLogout(deps, ctx, await endSession(deps, ctx, logout));
 }
 
@@ -209,8 +210,8 @@ async function rpLogout(
   request: RpRequest,
   method: 'GET' | 'POST',
 ): Promise<void> {
-  const logout = await validateRpLogout(deps, request, method);
   const session = await deps.sessions.current(ctx);
+  const logout = await validateRpLogout(deps, request, method, session);
   if (session !== undefined && !logout.identifies(session)) {
     return askToLogOut(deps, ctx, logout, request, session);
   }
@@ -222,8 +223,8 @@ async function handleConsent(deps: LogoutDependencies, ctx: Context): Promise<vo
   deps.csrf.verify(ctx);
   const { decision, session: confirmedSid } = postedFields(ctx, ['decision', 'session']);
   const request: RpRequest = postedFields(ctx, RP_PARAMETERS);
-  const logout = await validateRpLogout(deps, request, 'POST');
   const session = await deps.sessions.current(ctx);
+  const logout = await validateRpLogout(deps, request, 'POST', session);
   // Meanwhile another user has logged in, who was not asked.
   if (session !== undefined && session.sid !== confirmedSid) {
     return askToLogOut(deps, ctx, logout, request, session);

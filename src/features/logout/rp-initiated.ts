@@ -4,11 +4,12 @@
 import type { UserSession } from '../../engine/session/sessions.ts';
 import type { IdTokenHint, IdTokenReaders } from '../../engine/token/sent-id-tokens.ts';
 import { byCanonicalTag, matchLanguage } from '../../http/languages.ts';
-import type { Client } from '../../records/collections.ts';
+import { isLogoutUrlOf } from '../../records/clients/allowed-urls.ts';
+import type { Client, Organization } from '../../records/collections.ts';
 import type { Config } from '../../tenant/config.ts';
 import { enabledLocales } from '../../tenant/languages.ts';
 import type { ValidLogout } from './end-session.ts';
-import { firstUsable, isAllowed, portsOf } from './redirects.ts';
+import { firstLogoutUrl, organizationById } from './redirects.ts';
 import { badRequest, notAllowed, unknownClient } from './request.ts';
 import { isFlag } from './v2.ts';
 
@@ -41,12 +42,14 @@ export interface RpLogout extends ValidLogout {
 /**
  * Validates a request, without ending a session.
  * @param method `federated` is a bare flag in a query and `true` or `false` in a form.
+ * @param session the browser's.
  * @throws AuthError 400 naming the broken rule.
  */
 export async function validateRpLogout(
   deps: RpDependencies,
   request: RpRequest,
   method: 'GET' | 'POST',
+  session: UserSession | undefined,
 ): Promise<RpLogout> {
   const { logout_hint: logoutHint = '', ui_locales: locales = '' } = request;
   checkLocales(locales, enabledLocales(deps.config.settings().tenant));
@@ -62,10 +65,15 @@ export async function validateRpLogout(
   }
   const namedClient = clientId === '' ? undefined : await deps.config.client(clientId);
   if (clientId !== '' && namedClient === undefined) throw unknownClient(clientId);
+  // docs/understand/decisions/sessions-logout.md#organization_name-in-a-logout-url-is-the-organization-of-the-login
+  const organization = await organizationById(
+    deps.config,
+    hint === undefined ? session?.organization : hint.organization,
+  );
   return {
     client: namedClient ?? hint?.client,
     clientId: (namedClient ?? hint?.client)?.client_id,
-    returnTo: redirectTarget(deps.config, request, namedClient, hint),
+    returnTo: redirectTarget(deps.config, request, { namedClient, hint, organization }),
     federated,
     identifies: (session) => (hint === undefined ? logoutHint === session.sid : belongsTo(hint, session)),
   };
@@ -103,15 +111,22 @@ async function readHint(
 function redirectTarget(
   config: Config,
   { post_logout_redirect_uri: uri = '', state }: RpRequest,
-  namedClient: Client | undefined,
-  hint: IdTokenHint | undefined,
+  {
+    namedClient,
+    hint,
+    organization,
+  }: {
+    namedClient: Client | undefined;
+    hint: IdTokenHint | undefined;
+    organization: Organization | undefined;
+  },
 ): string | undefined {
-  if (uri === '') return namedClient === undefined ? undefined : firstUsable(namedClient.allowed_logout_urls);
+  if (uri === '') return namedClient === undefined ? undefined : firstLogoutUrl(namedClient);
   const isOf = (client: Client | undefined) =>
-    client !== undefined && isAllowed(uri, client.allowed_logout_urls, 'whole', portsOf(client));
+    client !== undefined && isLogoutUrlOf(client, uri, 'whole', organization);
   const isAllowedUri =
     namedClient === undefined
-      ? isAllowed(uri, config.settings().tenant.allowed_logout_urls, 'whole') || isOf(hint?.client)
+      ? isLogoutUrlOf(config.settings().tenant, uri, 'whole') || isOf(hint?.client)
       : isOf(namedClient);
   if (!isAllowedUri) throw notAllowed('post_logout_redirect_uri', uri);
   return state === undefined ? uri : withParameter(uri, 'state', state);

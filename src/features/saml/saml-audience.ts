@@ -2,6 +2,7 @@
 // AuthnRequest does not prove its Issuer: without these checks one application could obtain assertions for another.
 // docs/understand/decisions/saml.md#an-audience-is-not-taken-from-a-request-that-could-name-another-application
 
+import { originTest } from '../../records/clients/allowed-urls.ts';
 import type { Client } from '../../records/collections.ts';
 import { withoutEnd } from '../../runtime/without-end.ts';
 import type { Config } from '../../tenant/config.ts';
@@ -44,13 +45,18 @@ export async function isOwnName(
     const addon = other.addons?.samlp;
     if (addon === undefined) return true;
     if (addon.audience !== undefined) return comparable(addon.audience) !== comparable(name);
-    return isOwnOrigin && !addressesOf(other).some((url) => originOf(url) === origin);
+    return isOwnOrigin && !uses(other, origin);
   });
 }
 
-function addressesOf({ callbacks, addons }: Client): string[] {
-  const { recipient, destination } = addons?.samlp ?? {};
-  return [...callbacks, recipient, destination].filter((one) => one !== undefined);
+/** Whether an application has an address on an origin, or a callback for which it may have one there. */
+function uses(client: Client, origin: string): boolean {
+  const { recipient, destination } = client.addons?.samlp ?? {};
+  const callbacks = [...client.callbacks, recipient, destination].filter((one) => one !== undefined);
+  const isOrigin = originTest([{ ...client, callbacks, allowed_origins: [], web_origins: [] }], (name) => ({
+    name,
+  }));
+  return isOrigin(origin);
 }
 
 function originOf(name: string): string | undefined {

@@ -9,6 +9,7 @@ import type {
 } from '../../capabilities/saml-messages/signature.ts';
 import { AuthError } from '../../http/errors.ts';
 import { isHttpAddress } from '../../http/outbound/outbound.ts';
+import { isPattern } from '../../records/clients/allowed-urls.ts';
 import type { Client } from '../../records/collections.ts';
 import { rsaPublicKey, type SamlpAddon } from '../../records/connections/samlp.ts';
 import type { Config } from '../../tenant/config.ts';
@@ -93,14 +94,13 @@ function identityOptions(client: Client, addon: SamlpAddon) {
   return {
     clientId: client.client_id,
     name: client.name,
-    // A form can only be posted to a web address.
-    acsUrls: addresses.filter(isHttpAddress),
+    // A form can only be posted to a web address. Metadata of SAML name addresses, and no patterns of them.
+    acsUrls: addresses.filter((url) => isHttpAddress(url) && !isPattern(url)),
     audience: addon.audience,
     recipient,
     destination,
     logoutUrl: logout?.callback,
-    // A URL with a wildcard cannot be redirected to.
-    logoutAddresses: client.allowed_logout_urls.filter((url) => isHttpAddress(url) && !url.includes('*')),
+    logoutAddresses: client.allowed_logout_urls.filter((url) => isHttpAddress(url) && !isPattern(url)),
     sloEnabled: logout?.slo_enabled ?? true,
     logoutBinding: addon.binding === BINDING.redirect ? ('redirect' as const) : ('post' as const),
     verifier:

@@ -1,4 +1,5 @@
 // What a security profile demands of an application's registration.
+import { isPattern } from './allowed-urls.ts';
 import { authenticationMethod } from './client-authentication.ts';
 import type { Profile, Standard } from './compliance-levels.ts';
 
@@ -88,9 +89,9 @@ export const CLIENT_RULES: readonly Rule<ProfiledClient>[] = [
   },
   {
     name: 'callbacks',
-    demand: 'callbacks are https',
+    demand: 'callbacks are https, and none has a wildcard',
     clauses: { fapi1: 'Part 1 §5.2.2 (20)', fapi2: '§5.3.2.2 (8)' },
-    isMet: ({ callbacks }) => callbacks.every((uri) => uri.startsWith('https://')),
+    isMet: ({ callbacks }) => callbacks.every((uri) => uri.startsWith('https://') && !isPattern(uri)),
   },
   {
     name: 'ID tokens',

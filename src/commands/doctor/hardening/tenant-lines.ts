@@ -1,5 +1,6 @@
 // The lines of the hardening checklist about the tenant: its applications, connections, users and APIs.
 import { isLoopback } from '../../../http/loopback.ts';
+import { wildcardsOf } from '../../../records/clients/allowed-urls.ts';
 import { isManagementAudience } from '../../../records/clients/apis.ts';
 import { authenticationMethod } from '../../../records/clients/client-authentication.ts';
 import { idTokenAlg } from '../../../records/clients/clients.ts';
@@ -218,6 +219,19 @@ export const TENANT_LINES: readonly HardeningLine[] = [
           todo: 'remove http and localhost from',
           good: 'none is http or localhost, but for native applications',
         },
+      ),
+  },
+  {
+    id: 'wildcards',
+    demand:
+      'Name each host in callbacks, logout URLs and origins: with a wildcard, any page below the domain can receive logins (RFC 9700 §2.1). For organizations, `{organization_name}` takes its place.',
+    check: ({ tenant }) =>
+      noneOf(
+        [
+          ...(wildcardsOf(tenant.tenant).length > 0 ? ['the tenant'] : []),
+          ...applications(tenant, (client) => wildcardsOf(client).length > 0),
+        ],
+        { todo: 'name the hosts in place of the wildcards of', good: 'no URL has a wildcard' },
       ),
   },
   {

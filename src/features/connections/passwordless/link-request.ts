@@ -2,10 +2,11 @@
 import { z } from 'zod';
 import { AuthError } from '../../../http/errors.ts';
 import { optional, required } from '../../../http/parameter-schemas.ts';
-import { isCallbackOf } from '../../../http/schemes.ts';
 import type { Fields } from '../../../http/server/body.ts';
+import { firstAddress, isCallbackOf } from '../../../records/clients/allowed-urls.ts';
 import { authenticationMethod } from '../../../records/clients/client-authentication.ts';
 import type { Client } from '../../../records/collections.ts';
+import type { Config } from '../../../tenant/config.ts';
 
 export const linkQuery = z.looseObject({
   client_id: required('The application.'),
@@ -101,8 +102,17 @@ export function linkParameters(fields: Fields, error: string): LinkParameters {
  * Checks a link's redirect URI before anything is sent.
  * @throws AuthError 400 if it is not one of the application's callbacks, or it is missing and the application has none.
  */
-export function checkRedirectUri(client: Client, { redirect_uri: redirectUri }: LinkParameters): void {
-  if (redirectUri === undefined ? client.callbacks.length > 0 : isCallbackOf(client, redirectUri)) return;
+export async function checkRedirectUri(
+  config: Pick<Config, 'organization'>,
+  client: Client,
+  { redirect_uri: redirectUri, organization: named }: LinkParameters,
+): Promise<void> {
+  const organization = named === undefined ? undefined : await config.organization(named);
+  const isAllowed =
+    redirectUri === undefined
+      ? firstAddress(client.callbacks) !== undefined
+      : isCallbackOf(client, redirectUri, organization);
+  if (isAllowed) return;
   throw badLink(
     redirectUri === undefined
       ? 'the application has no callback that a link could lead to'

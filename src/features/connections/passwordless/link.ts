@@ -3,10 +3,10 @@ import type { Context } from 'koa';
 import { type Challenges, isTicket } from '../../../capabilities/protection/challenges.ts';
 import { callerKeys } from '../../../capabilities/protection/rate-limit.ts';
 import { browserOf, type NamedBrowser, nameBrowser } from '../../../http/server/browser-cookie.ts';
+import { firstAddress, isOriginOf } from '../../../records/clients/allowed-urls.ts';
 import { authenticationMethod } from '../../../records/clients/client-authentication.ts';
 import type { Client } from '../../../records/collections.ts';
 import type { Random } from '../../../runtime/secrets.ts';
-import { isOriginOf } from '../../../tenant/tenant-snapshot.ts';
 import type { PasswordlessConnection } from './connection.ts';
 import type { LinkParameters } from './link-request.ts';
 
@@ -41,7 +41,7 @@ export function linkTo(
  * application can redeem one (by its secret, or because the link has a `code_challenge`), else `token`.
  */
 export function withDefaults(client: Client, params: LinkParameters): LinkParameters {
-  const [callback] = client.callbacks;
+  const callback = firstAddress(client.callbacks);
   const mayUse = (grant: string) => client.grant_types?.includes(grant) === true;
   const canRedeem = params.code_challenge !== undefined || authenticationMethod(client) !== 'none';
   return {

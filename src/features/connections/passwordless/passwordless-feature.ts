@@ -81,7 +81,7 @@ async function readLink(deps: LinkDependencies, fields: Fields): Promise<Link> {
   const name = requiredField(fields, 'connection', FIELD_ERRORS);
   const connection = await passwordlessConnection(deps.config, clientId, name);
   const params = linkParameters(fields, 'invalid_request');
-  checkRedirectUri(client, params);
+  await checkRedirectUri(deps.config, client, params);
   const typedAddress = textField(fields, connection.strategy.kind, FIELD_ERRORS) ?? '';
   const secret = requiredField(fields, 'verification_code', FIELD_ERRORS);
   return { client, connection, address: connection.strategy.normalize(typedAddress), secret, params };
@@ -227,7 +227,7 @@ async function handleStart(deps: PasswordlessDependencies, ctx: Context): Promis
   const address = addressOf(connection, request);
   const link = connection.strategy.sendsLinks && request.send === 'link';
   const params = link ? linkParametersOf(connection, request) : request.authParams;
-  if (link || params.redirect_uri !== undefined) checkRedirectUri(client, params);
+  if (link || params.redirect_uri !== undefined) await checkRedirectUri(deps.config, client, params);
   // The authorization request of a customized login page was checked when it came in.
   if (link && pageClient === undefined) checkResponseType(client, withDefaults(client, params));
   const { organization } = params;

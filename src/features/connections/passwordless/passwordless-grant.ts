@@ -4,8 +4,8 @@ import { requestContextOf } from '../../../engine/login/login-event.ts';
 import type { GrantDeclaration, GrantRequest } from '../../../engine/token/tokens.ts';
 import { AuthError } from '../../../http/errors.ts';
 import { optional, required } from '../../../http/parameter-schemas.ts';
-import { isCallbackOf } from '../../../http/schemes.ts';
 import { requiredField } from '../../../http/server/body.ts';
+import { isCallbackOf } from '../../../records/clients/allowed-urls.ts';
 import type { Config } from '../../../tenant/config.ts';
 import type { ProofDependencies } from '../strategy.ts';
 import { passwordlessConnection } from './connection.ts';
@@ -54,10 +54,11 @@ export const passwordlessGrant: GrantDeclaration<PasswordlessGrantDependencies> 
 // docs/understand/decisions/passwordless-messages.md#redirect_uri-in-the-passwordless-grant-is-checked-if-it-is-present
 /** Checks the redirect URI if there is one. The contract requires it; no SDK sends it (docs/reference/wire/token.md). */
 async function checkRedirectUri(config: Config, { clientId, params }: GrantRequest): Promise<void> {
-  const { redirect_uri: redirectUri } = params;
+  const { redirect_uri: redirectUri, organization: named } = params;
   if (redirectUri === undefined) return;
   const client = await config.client(clientId);
-  if (client !== undefined && isCallbackOf(client, redirectUri)) return;
+  const organization = named ? await config.organization(named) : undefined;
+  if (client !== undefined && isCallbackOf(client, redirectUri, organization)) return;
   throw new AuthError(400, 'invalid_request', 'redirect_uri is not registered for this application.');
 }
 

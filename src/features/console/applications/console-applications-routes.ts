@@ -6,6 +6,7 @@ import { type Kind, snippetsOf } from '../../../capabilities/quickstarts/snippet
 import { AuthError } from '../../../http/errors.ts';
 import { formFields } from '../../../http/server/body.ts';
 import type { RouteDeclarations } from '../../../http/server/router.ts';
+import { firstAddress } from '../../../records/clients/allowed-urls.ts';
 import { callApi, callOf } from '../api-calls.ts';
 import { type ConsoleSession, consoleForm, consolePage, redirectAfterForm } from '../console-page.ts';
 import { type FormFault, faultIn } from '../form-fault.ts';
@@ -112,8 +113,8 @@ async function showQuickstart(
     ? await listAll(deps, ctx, session, 'GET /client-grants', { client_id: clientId })
     : [];
   const [audience] = grants.map((grant) => String(grant.audience));
-  const callback = callbacks[0] ?? 'http://localhost:3000';
-  const afterLogout = allowed_logout_urls[0] ?? URL.parse(callback)?.origin ?? callback;
+  const callback = firstAddress(callbacks) ?? 'http://localhost:3000';
+  const afterLogout = firstAddress(allowed_logout_urls) ?? URL.parse(callback)?.origin ?? callback;
   const domain = new URL(issuer).host;
   await renderApplication(deps, ctx, session, application, {
     tab: '',

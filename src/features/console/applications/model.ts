@@ -3,6 +3,7 @@
 import type { Context } from 'koa';
 import type { FramedPage } from '../../../capabilities/pages/views.ts';
 import type { Kind } from '../../../capabilities/quickstarts/snippets.ts';
+import { URL_LISTS, wildcardsOf } from '../../../records/clients/allowed-urls.ts';
 import { type ApiCallDependencies, callApi } from '../api-calls.ts';
 import type { ConsolePageDependencies, ConsoleSession } from '../console-page.ts';
 import { type ConsoleFrame, declareConsolePage, renderConsole } from '../render.ts';
@@ -22,6 +23,8 @@ export interface Application {
   kind: Kind;
   callbacks: readonly string[];
   allowed_logout_urls: readonly string[];
+  /** The entries of its lists of URLs that have a wildcard. */
+  wildcards: readonly string[];
   grant_types: readonly string[];
   token_endpoint_auth_method: string | undefined;
   is_first_party: boolean;
@@ -52,6 +55,7 @@ export function applicationOf(record: Record<string, unknown>): Application {
     kind: kindOf(app_type),
     callbacks: texts('callbacks'),
     allowed_logout_urls: texts('allowed_logout_urls'),
+    wildcards: wildcardsOf(Object.fromEntries(URL_LISTS.map((list) => [list, texts(list)]))),
     grant_types: texts('grant_types'),
     token_endpoint_auth_method: typeof method === 'string' ? method : undefined,
     is_first_party: is_first_party !== false,

@@ -3,18 +3,23 @@ import { z } from 'zod';
 import { isCallback } from '../../../../http/schemes.ts';
 import { TOKEN_ALGS } from '../../../../records/base/signing-algs.ts';
 import { CONTENT_ENCRYPTION, ENCRYPTION_ALGS } from '../../../../records/clients/encryption.ts';
+import { urlList } from '../../url-lists.ts';
 
 const text = (longest = 1024) => z.string().max(longest);
 const texts = z.array(z.string().max(2048)).max(1000);
 /** The engine rejects a client with an invalid redirect URI, so that nobody could log in to it. */
-const callbacks = z
-  .array(
-    z
-      .string()
-      .max(2048)
-      .refine(isCallback, 'must be an absolute URI without a fragment, such as https://app.example/callback'),
-  )
-  .max(1000);
+const callbacks = urlList('callback-url', {
+  entry: z
+    .string()
+    .max(2048)
+    .refine(isCallback, 'must be an absolute URI without a fragment, such as https://app.example/callback'),
+});
+/** Where the browser is sent is one address. */
+const loginAddress = text().superRefine((address, { addIssue }) => {
+  const message = `Object didn't pass validation for format absolute-uri-or-empty: ${address}`;
+  if (/^[^/]*\/\/[^/?#]*\*|\{organization_name\}/.test(address))
+    addIssue({ code: 'custom', message, input: address });
+});
 const object = z.record(z.string(), z.unknown());
 const nullable = <S extends z.ZodType>(schema: S) => schema.nullable();
 
@@ -38,13 +43,13 @@ const members = {
     '`spa`, `native`, `regular_web`, `non_interactive`, or the name of an integration.',
   ),
   callbacks: callbacks.describe(
-    'Redirect URIs that are allowed after a login. They are compared exactly, character by character.',
+    'Redirect URIs that are allowed after a login. They are compared character by character; the first label of a host may have one wildcard, such as https://*.app.example.com.',
   ),
-  allowed_origins: texts.describe('Origins whose scripts may call the login endpoints (CORS).'),
-  web_origins: texts.describe(
+  allowed_origins: urlList('url').describe('Origins whose scripts may call the login endpoints (CORS).'),
+  web_origins: urlList('url').describe(
     'Origins of the application’s own pages, for silent logins and for responses by web_message.',
   ),
-  allowed_logout_urls: texts.describe('URLs that are allowed after a logout.'),
+  allowed_logout_urls: urlList('url').describe('URLs that are allowed after a logout.'),
   client_aliases: texts,
   allowed_clients: texts,
   grant_types: texts.describe('The grants that the application may use. Default: those of its type.'),
@@ -119,7 +124,7 @@ const members = {
   client_metadata: clientMetadata.describe('Names and texts, which Actions can read.'),
   mobile: object,
   native_social_login: object,
-  initiate_login_uri: text().describe(
+  initiate_login_uri: loginAddress.describe(
     'The URL of the application that starts a login, for links in e-mails and for bookmarked login pages.',
   ),
   is_token_endpoint_ip_header_trusted: z.boolean(),

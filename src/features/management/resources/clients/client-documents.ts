@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { isLoopback } from '../../../../http/loopback.ts';
 import type { Outbound } from '../../../../http/outbound/outbound.ts';
 import { OutboundError } from '../../../../http/outbound/outbound-error.ts';
+import { isPattern } from '../../../../records/clients/allowed-urls.ts';
 import { clientSchema } from '../../../../records/clients/clients.ts';
 import type { Client } from '../../../../records/collections.ts';
 import { type Call, callsWith, ok } from '../../call.ts';
@@ -48,7 +49,7 @@ const clientUrl = z
  */
 function isRedirectUri(text: string): boolean {
   const url = URL.parse(text);
-  if (url === null || url.hash !== '' || text.includes('*')) return false;
+  if (url === null || url.hash !== '' || text.includes('*') || isPattern(text)) return false;
   if (url.protocol === 'http:') return isLoopback(url.hostname);
   return url.protocol === 'https:' || url.protocol.includes('.');
 }

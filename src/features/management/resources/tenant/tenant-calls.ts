@@ -8,6 +8,7 @@ import { type Call, callsWith, ok } from '../../call.ts';
 import { apiError } from '../../management-errors.ts';
 import { fieldsQuery, selectFields } from '../../management-fields.ts';
 import { deeplyMerged, type SectionDependencies, section, settingsCalls } from '../../section.ts';
+import { urlList } from '../../url-lists.ts';
 
 const call = callsWith<SectionDependencies>();
 
@@ -25,7 +26,7 @@ const settings = z.strictObject(
       picture_url: z.string().max(2048),
       support_email: z.string().max(255),
       support_url: z.string().max(2048),
-      allowed_logout_urls: texts,
+      allowed_logout_urls: urlList('url', { isTenants: true }),
       default_directory: z.string().max(255),
       default_audience: z.string().max(600),
       log_retention_days: z.number().int().min(1).max(3650),
