@@ -26,6 +26,16 @@ describe('locales', () => {
     });
   }
 
+  it('have notes for translators that belong to messages', () => {
+    const keys = Object.keys(messagesIn(FALLBACK));
+    for (const note of Object.keys(messagesIn(FALLBACK, 'notes')))
+      expect(
+        note === '' ||
+          keys.some((key) => key === note || (note.endsWith('.*') && key.startsWith(note.slice(0, -1)))),
+        note,
+      ).to.equal(true);
+  });
+
   it('are in English where the console of a language lacks a message', () => {
     const locales = readLocales(LOCALES);
     for (const tag of LANGUAGES) {
