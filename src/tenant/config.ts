@@ -4,6 +4,7 @@
 
 import type { Frozen } from '../records/base/record.ts';
 import type { SigningAlg } from '../records/base/signing-algs.ts';
+import { isStrict } from '../records/clients/third-parties.ts';
 import type {
   Client,
   ClientGrant,
@@ -142,10 +143,12 @@ export async function openConfig(store: Store): Promise<TenantConfig> {
     connections: () => fromSnapshot(({ connections }) => [...connections.values()]),
     connectionsOf: (clientId) =>
       fromSnapshot(({ clients, connections }) => {
-        const isThirdParty = clients.get(clientId)?.is_first_party === false;
+        const client = clients.get(clientId);
+        const isThirdParty = client?.is_first_party === false;
         return [...connections.values()].filter(
           ({ enabled_clients, is_domain_connection: isForAll }) =>
-            enabled_clients.includes(clientId) || (isThirdParty && isForAll === true),
+            (enabled_clients.includes(clientId) && !isStrict(client ?? {})) ||
+            (isThirdParty && isForAll === true),
         );
       }),
     resourceServer: (identifier) => fromSnapshot((now) => now.resourceServers.get(identifier)),

@@ -7,6 +7,7 @@ import {
   authenticationMethod,
   isCredentialMethod,
 } from '../records/clients/client-authentication.ts';
+import { isStrict } from '../records/clients/third-parties.ts';
 import type { Records } from '../records/collections.ts';
 import type { ClientRecord, ConnectionRecord, TenantFile, TenantRecord } from '../records/tenant/tenant.ts';
 import type { Random } from '../runtime/secrets.ts';
@@ -152,7 +153,9 @@ const GRANT_TYPES: Partial<Record<NonNullable<ClientRecord['app_type']>, string[
 
 // docs/understand/decisions/clients-keys.md#a-public-application-cannot-get-a-token-for-itself
 /** Returns the default grant types of an application's type, without client_credentials for a public application. */
-export function defaultGrantTypes({ app_type }: ClientRecord, method: AuthenticationMethod): string[] {
+export function defaultGrantTypes(client: ClientRecord, method: AuthenticationMethod): string[] {
+  if (isStrict(client)) return ['authorization_code', 'refresh_token'];
+  const { app_type } = client;
   // The type of an integration with another service has those of a web application.
   const all = GRANT_TYPES[app_type ?? 'regular_web'] ?? GRANT_TYPES.regular_web;
   return all.filter((type) => method !== 'none' || type !== 'client_credentials');

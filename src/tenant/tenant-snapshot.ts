@@ -6,6 +6,7 @@ import { isSigningAlg, SIGNING_ALGS, type SigningAlg } from '../records/base/sig
 import { originTest } from '../records/clients/allowed-urls.ts';
 import { THIRD_PARTIES } from '../records/clients/apis.ts';
 import { idTokenAlg, responseAlg } from '../records/clients/clients.ts';
+import { effectiveClient } from '../records/clients/third-parties.ts';
 import type {
   Client,
   ClientGrant,
@@ -80,7 +81,7 @@ export async function readSnapshot(store: Store, before?: Snapshot): Promise<Sna
     await Promise.all([
       store.collection('tenant').get('tenant'),
       listAll(store.collection('signingKeys')),
-      listAll(store.collection('clients')),
+      listAll(store.collection('clients')).then((all) => all.map(effectiveClient)),
       listAll(store.collection('connections')),
       listAll(store.collection('resourceServers')),
       listAll(store.collection('organizations')),

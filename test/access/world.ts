@@ -146,7 +146,11 @@ const CLIENTS = [
     grant_types: ['password', 'refresh_token'],
     session_transfer: { can_create_session_transfer_token: true },
   }),
-  client('stranger', { is_first_party: false, grant_types: ['authorization_code', 'refresh_token'] }),
+  client('stranger', {
+    is_first_party: false,
+    third_party_security_mode: 'permissive',
+    grant_types: ['authorization_code', 'refresh_token'],
+  }),
 ];
 const CLIENT_IDS = CLIENTS.map(({ client_id }) => client_id);
 const upstream = ({ url }: OpenIdProvider, name: string, strategy: string) => ({

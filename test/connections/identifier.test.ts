@@ -46,7 +46,7 @@ describe('the identifier-first login page', () => {
           clients: [
             application('elsewhere'),
             application('members', { organization_usage: 'allow' }),
-            application('foreign', { is_first_party: false }),
+            application('foreign', { is_first_party: false, third_party_security_mode: 'permissive' }),
           ],
         },
         enable: ['members'],

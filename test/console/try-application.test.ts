@@ -30,6 +30,7 @@ const tried = tenantWith({
         client_id: 'third-party-spa',
         name: 'Far Party',
         is_first_party: false,
+        third_party_security_mode: 'permissive',
         app_type: 'spa',
         token_endpoint_auth_method: 'none',
         callbacks: ['https://third.example.test/in'],

@@ -43,6 +43,7 @@ const asking = tenantWith({
         client_secret: 'partner-secret',
         name: 'Partner',
         is_first_party: false,
+        third_party_security_mode: 'permissive',
         callbacks: [WEB_CALLBACK],
         grant_types: ['authorization_code'],
       },

@@ -19,7 +19,11 @@ const ownTenant = {
     ...tenant.clients,
     client('several', 'rotating'),
     client('still', 'non-rotating'),
-    { ...client('third-several', 'rotating'), is_first_party: false },
+    {
+      ...client('third-several', 'rotating'),
+      is_first_party: false,
+      third_party_security_mode: 'permissive',
+    },
   ],
   databases: [
     {

@@ -22,7 +22,13 @@ describe('the documents of mobile apps', () => {
           name: 'Half',
           mobile: { ios: { team_id: 'TEAM2' }, android: { app_package_name: 'x' } },
         },
-        { client_id: 'third', name: 'Third', is_first_party: false, mobile: MOBILE },
+        {
+          client_id: 'third',
+          name: 'Third',
+          is_first_party: false,
+          third_party_security_mode: 'permissive',
+          mobile: MOBILE,
+        },
         { client_id: 'none', name: 'None', mobile: null },
       ],
     });

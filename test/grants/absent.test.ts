@@ -52,7 +52,7 @@ const CLIENTS = [
     token_endpoint_auth_method: 'none',
     grant_types: [DEVICE_GRANT],
   },
-  web('stranger', { is_first_party: false }),
+  web('stranger', { is_first_party: false, third_party_security_mode: 'permissive' }),
 ];
 const tenant = tenantWith({
   add: { clients: [...CLIENTS] },

@@ -13,7 +13,7 @@ export const deviceTenant = {
     ...tenant.clients,
     client('tv', { refresh_token: { rotation_type: 'rotating', expiration_type: 'expiring' } }),
     client('other-tv'),
-    client('third-tv', { is_first_party: false }),
+    client('third-tv', { is_first_party: false, third_party_security_mode: 'permissive' }),
     client('acme-tv', { organization_usage: 'require', organization_require_behavior: 'pre_login_prompt' }),
   ],
   databases: [
@@ -74,7 +74,7 @@ export const cibaTenant = tenantWith(
         agent('bank'),
         agent('other-bank'),
         agent('mail-bank', { async_approval_notification_channels: ['email'] }),
-        agent('third-bank', { is_first_party: false }),
+        agent('third-bank', { is_first_party: false, third_party_security_mode: 'permissive' }),
         agent('elsewhere'),
         { ...agent('public-bank'), client_secret: undefined, token_endpoint_auth_method: 'none' },
       ],

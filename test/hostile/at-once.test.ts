@@ -1,6 +1,7 @@
 // Concurrent additions and changes through the functions that every request uses: none is lost.
 import { expect } from 'chai';
-import { OIDC_CONSENT_KEY, rememberConsent } from '../../src/engine/token/token-grants.ts';
+import { OIDC_CONSENT_KEY } from '../../src/engine/base/request-extensions.ts';
+import { rememberConsent } from '../../src/engine/token/token-grants.ts';
 import { consentId } from '../../src/records/state/engine.ts';
 import { tenant } from '../connections/passwordless/tenant.ts';
 import { createAgent } from '../support/agent.ts';

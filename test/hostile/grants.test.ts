@@ -112,7 +112,10 @@ describe('grants that continue', () => {
     const { begin, connect, poll } = deviceCallsOf(() => server);
     const codes = (await begin()).json();
     await connect(codes);
-    await manage('PATCH', '/clients/tv', { is_first_party: false });
+    await manage('PATCH', '/clients/tv', {
+      is_first_party: false,
+      third_party_security_mode: 'permissive',
+    });
     expect(told(await poll(codes.device_code))[1]).to.equal('invalid_grant');
   });
 

@@ -354,6 +354,27 @@ export const PAGES: Record<string, SitePage | AuthError> = {
       { text: 'write:orders', api: 'Orders API' },
     ],
   }),
+  '/consent-stranger': sitePage(LOGIN_CONSENT_PAGE, {
+    client: { name: 'Claude[U+202E]' },
+    user,
+    stranger: { host: 'a-long-name-of-a-host.agents.example.test:8443', isUnverified: true },
+    details: [],
+    scopes: [{ text: 'tools:read', api: 'Tools' }],
+  }),
+  '/consent-device': sitePage(LOGIN_CONSENT_PAGE, {
+    client,
+    user,
+    stranger: { isUnverified: false },
+    details: [],
+    scopes: [{ text: 'tools:read', api: 'Tools' }],
+  }),
+  '/consent-app': sitePage(LOGIN_CONSENT_PAGE, {
+    client,
+    user,
+    stranger: { scheme: 'com.example.tool:', isUnverified: true },
+    details: [],
+    scopes: [{ key: 'scope.openid' }],
+  }),
   '/consent-details': sitePage(LOGIN_CONSENT_PAGE, {
     client,
     user,

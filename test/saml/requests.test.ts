@@ -39,7 +39,7 @@ describe('SAML requests', () => {
     server = await startSamlServer([
       samlClient('sp', {}, { callbacks: [ACS, OTHER_ACS] }),
       samlClient('second'),
-      samlClient('third-party', {}, { is_first_party: false }),
+      samlClient('third-party', {}, { is_first_party: false, third_party_security_mode: 'permissive' }),
       samlClient('with-code', {}, { grant_types: ['authorization_code'], client_secret: 'a-secret' }),
     ]);
   });

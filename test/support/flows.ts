@@ -73,6 +73,7 @@ export const tenant = {
       app_type: 'regular_web',
       client_secret: 'third-secret',
       is_first_party: false,
+      third_party_security_mode: 'permissive',
       callbacks: [THIRD_CALLBACK],
       grant_types: ['authorization_code', 'refresh_token', 'password'],
     },

@@ -4,6 +4,7 @@ import { Liquid } from 'liquidjs';
 import type { Languages } from '../../http/languages.ts';
 import type { Frozen } from '../../records/base/record.ts';
 import { firstAddress } from '../../records/clients/allowed-urls.ts';
+import { isRedirectProtected, isSelfRegistered } from '../../records/clients/third-parties.ts';
 import { type EmailTemplate, MAX_RESET_SECONDS } from '../../records/tenant/delivery.ts';
 import type { TenantRecord } from '../../records/tenant/tenant.ts';
 import { enabledLocales } from '../../tenant/languages.ts';
@@ -89,10 +90,14 @@ export function createTemplates(options: TemplatesOptions): Templates {
     };
   };
 
-  const render = (kind: MessageKind, notice: Notice, source: TemplateSource) =>
-    kind === 'passwordless_sms' || kind === 'mfa_sms'
+  const render = (kind: MessageKind, { application, ...rest }: Notice, source: TemplateSource) => {
+    // What a stranger has called its application is no text for messages of ours, which anybody can have sent.
+    const notice =
+      application === undefined || isSelfRegistered(application) ? rest : { ...rest, application };
+    return kind === 'passwordless_sms' || kind === 'mfa_sms'
       ? text(kind, notice, source)
       : email(kind, notice, source);
+  };
   const tenantTemplate = (kind: MessageKind, notice: Notice): TenantTemplate => {
     if (kind === 'passwordless_sms' || kind === 'mfa_sms') return smsTemplate(settings(), kind, notice);
     return emailTemplate(settings(), kind, notice);
@@ -201,7 +206,8 @@ function variablesOf(
   { to, application, connection, organization, inviter, user, url, code, method, languages }: Notice,
   { locale }: { locale: string },
 ): Record<string, unknown> {
-  const callback = application === undefined ? undefined : firstAddress(application.callbacks);
+  const isShown = application !== undefined && !isRedirectProtected(application);
+  const callback = isShown ? firstAddress(application.callbacks) : undefined;
   const known = Object.fromEntries(USER_FIELDS.map((field) => [field, user?.[field]]));
   return {
     application: {

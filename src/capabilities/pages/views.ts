@@ -6,6 +6,7 @@ import type { AuthError } from '../../http/errors.ts';
 import { languagesOf } from '../../http/languages.ts';
 import { pagePolicy, previewPolicy } from '../../http/server/application.ts';
 import type { Frozen } from '../../records/base/record.ts';
+import { isSelfRegistered, visibleName } from '../../records/clients/third-parties.ts';
 import type { Client } from '../../records/collections.ts';
 import { CONSOLE_CLIENT } from '../../records/users/administrators.ts';
 import type { Random } from '../../runtime/secrets.ts';
@@ -327,14 +328,18 @@ export interface ShownClient {
   isConsole?: true;
 }
 
-export function shownClient({
-  client_id,
-  name,
-  logo_uri: logo,
-}: Pick<Client, 'client_id' | 'name'> & { logo_uri?: string | undefined }): ShownClient {
+// docs/understand/decisions/authorize.md#a-strict-third-party-application-is-shown-to-each-user
+/** Returns what pages show. The logo of an application that registered itself is not: its host would see who looks at it. */
+export function shownClient(
+  client: Pick<Client, 'client_id' | 'name'> &
+    Partial<
+      Pick<Client, 'logo_uri' | 'is_first_party' | 'external_metadata_type' | 'external_metadata_created_by'>
+    >,
+): ShownClient {
+  const logo = isSelfRegistered(client) ? undefined : client.logo_uri;
   return {
-    name,
+    name: visibleName(client),
     ...(logo !== undefined && { logo }),
-    ...(client_id === CONSOLE_CLIENT && { isConsole: true }),
+    ...(client.client_id === CONSOLE_CLIENT && { isConsole: true }),
   };
 }

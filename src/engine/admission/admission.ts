@@ -68,9 +68,11 @@ export async function checkOrganization(
 }
 
 async function usableOrganization(config: Config, idOrName: string, client: object): Promise<string> {
-  const { organizationUsage: usage } = applicationSettings(client);
+  const { organizationUsage: usage, isStrict } = applicationSettings(client);
   const organization = await requestedOrganization(config, usage, idOrName);
   if ('fault' in organization) throw new errors.InvalidRequest(organization.fault);
+  const found = await config.organization(organization.id);
+  if (isStrict && found?.third_party_client_access !== 'allow') throw new errors.InvalidRequest(NOT_ALLOWED);
   return organization.id;
 }
 

@@ -68,15 +68,24 @@ export function resourceIndicators(deps: AudienceDependencies): ResourceIndicato
 async function userScope(
   deps: AudienceDependencies,
   ctx: KoaContextWithOIDC,
-  { clientId }: Client,
+  client: Client,
   api: Api,
 ): Promise<string[]> {
   const policy = api.subject_type_authorization?.user?.policy ?? 'allow_all';
-  if (policy === 'allow_all') return currentScopes(deps, ctx, api);
-  const grant = policy === 'deny_all' ? undefined : await deps.config.clientGrant(clientId, api.identifier);
-  if (grant?.subject_type !== 'user') throw notGranted(api);
+  const { isStrict } = applicationSettings(client);
+  if (policy === 'allow_all' && !isStrict) return currentScopes(deps, ctx, api);
+  // docs/understand/decisions/clients-keys.md#a-third-party-application-is-strict-unless-it-says-otherwise
+  const isClosed = policy === 'deny_all' || (isStrict && api.is_system === true);
+  const grant = isClosed ? undefined : await deps.config.clientGrant(client.clientId, api.identifier);
+  if (grant?.subject_type !== 'user') throw isStrict ? notForThirdParties(api) : notGranted(api);
   const scopes = await currentScopes(deps, ctx, api);
   return grant.allow_all_scopes === true ? scopes : scopes.filter((scope) => grant.scope.includes(scope));
+}
+
+function notForThirdParties({ identifier }: Api) {
+  return new errors.UnauthorizedClient(
+    `Third-party applications need a client grant to access ${identifier}`,
+  );
 }
 
 function notGranted({ identifier }: Api) {
@@ -145,7 +154,9 @@ async function clientScope(
 ) {
   const audience = api.identifier;
   const grant = await config.clientGrant(client.clientId, audience);
-  const isClosed = api.subject_type_authorization?.client?.policy === 'deny_all';
+  const isClosed =
+    api.subject_type_authorization?.client?.policy === 'deny_all' ||
+    (api.is_system === true && applicationSettings(client).isStrict);
   // A grant for users, or for anonymous sessions, does not allow the application anything for itself.
   if (isClosed || grant === undefined || (grant.subject_type ?? 'client') !== 'client') throw notGranted(api);
   await machines.check(ctx.req, grant, client.clientId);

@@ -15,7 +15,7 @@ import type { Clock } from '../../runtime/clock.ts';
 import type { Store } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';
 import { OBJECT_REUSED, recordObjectUse } from '../base/request-replay.ts';
-import { requestFault } from '../client/applications.ts';
+import { requestFault, strictRequestFault } from '../client/applications.ts';
 import type { ServerLoginCallbacks } from '../client/server-login-callbacks.ts';
 import { INVALID_REQUEST_URI, isPushedUri, type PushedRequests } from './pushed-requests.ts';
 import { uidOfState } from './restarted-request.ts';
@@ -116,10 +116,15 @@ async function refuseReusedObject(
   return isFirst ? read : refusedRequest(parameters, 'invalid_request_object', OBJECT_REUSED);
 }
 
-/** Returns the request, refused if it breaks its application's compliance level (`applications.ts`). */
+/**
+ * Returns the request, refused if it breaks the rules of third-party applications, or those of its application's compliance
+ * level (`applications.ts`).
+ */
 function checkCompliance(client: Client, request: ReceivedRequest, isPushed: boolean): ReceivedRequest {
   const { parameters, isSigned = false } = request;
   if (request.refused !== undefined) return request;
+  const refusal = strictRequestFault(client, parameters);
+  if (refusal !== undefined) return refusedRequest(parameters, refusal.error, refusal.description);
   const fault = requestFault(client, { parameters, isPushed, isSigned });
   return fault === undefined ? request : refusedRequest(parameters, 'invalid_request', fault);
 }

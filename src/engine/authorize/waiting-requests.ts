@@ -15,7 +15,7 @@ import type { Users } from '../../users/users.ts';
 import { isCredentialCurrent } from '../admission/admission.ts';
 import { transferOf, wouldEnroll } from '../admission/exchange-context.ts';
 import type { SecondFactor } from '../admission/second-factor.ts';
-import { isOidcScope, readExtensions } from '../base/request-extensions.ts';
+import { isOidcScope, OIDC_CONSENT_KEY, readExtensions } from '../base/request-extensions.ts';
 import { loginAnswer } from '../login/browser-login.ts';
 import { type ReturnRequest, waitingActionsOf } from '../login/login-actions.ts';
 import {
@@ -26,7 +26,7 @@ import {
   resourceScopes,
 } from '../login/policy.ts';
 import { connectionOf, credentialVersionOf, presenceOf, providerSessionOf } from '../session/sessions.ts';
-import { OIDC_CONSENT_KEY, rememberConsent } from '../token/token-grants.ts';
+import { rememberConsent } from '../token/token-grants.ts';
 
 // Finds the login that waits for its second factor.
 
@@ -260,6 +260,8 @@ async function storeConsent(provider: Provider, store: Store, interaction: Inter
   const requestedScopes = (params.scope ?? '').split(' ').filter(isOidcScope);
   await rememberConsent(store, userId, clientId, {
     [OIDC_CONSENT_KEY]: [...missing.oidcScopes, ...requestedScopes],
+    // That the user was asked for the API at all, also without a scope.
+    ...(params.resource !== undefined && { [params.resource]: [] }),
     ...resourceScopes(interaction),
   });
 }

@@ -45,6 +45,9 @@ export function isOidcScope(scope: string): boolean {
   return (OIDC_SCOPES as readonly string[]).includes(scope);
 }
 
+/** The consent key of the OIDC scopes. The consent key of an API is its resource indicator. */
+export const OIDC_CONSENT_KEY = '';
+
 const PREFIX = 'urn:gatehouse:api:';
 
 export function toResource(audience: string): string {

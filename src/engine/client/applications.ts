@@ -24,6 +24,7 @@ import {
 import { type Profile, profileOf } from '../../records/clients/compliance-levels.ts';
 import { type DistinguishedName, parseName } from '../../records/clients/distinguished-name.ts';
 import type { SessionTransfer } from '../../records/clients/session-transfer.ts';
+import { isRedirectProtected, isStrict } from '../../records/clients/third-parties.ts';
 import type { Client, ResourceServer } from '../../records/collections.ts';
 import type { ClientRecord } from '../../records/tenant/tenant.ts';
 import { clientEncryption } from './client-encryption.ts';
@@ -38,6 +39,10 @@ export interface ApplicationSettings {
   /** Undefined: the tenant's default. */
   standardClaims: boolean | undefined;
   firstParty: boolean;
+  /** Whether it is a third party's, without exceptions for old ones. */
+  isStrict: boolean;
+  /** Whether errors that nobody has seen stay on a page of this server. */
+  isRedirectProtected: boolean;
   appType: ClientRecord['app_type'];
   /** Whether its `auth0-forwarded-for` header is trusted: it authenticates, and the tenant allows it. */
   isForwardedAddressTrusted: boolean;
@@ -116,6 +121,8 @@ export function clientMetadata(
     oidcConformant: client.oidc_conformant,
     standardClaims: client.standard_claims,
     firstParty: client.is_first_party,
+    isStrict: isStrict(client),
+    isRedirectProtected: isRedirectProtected(client),
     appType: client.app_type,
     isForwardedAddressTrusted:
       client.is_token_endpoint_ip_header_trusted === true &&
@@ -299,6 +306,33 @@ const certificateAuthentication = {
 
 // Enforces an application's `compliance_level` on its authorization requests and on its access tokens. The rules
 // are in src/records/clients/compliance.ts; a request or token that breaks them is refused on every path.
+
+/**
+ * Returns why an authorization request is refused to a strict application: it uses a code with PKCE (RFC 9700 §2.1.1), and
+ * its users log in on our pages alone.
+ */
+export function strictRequestFault(
+  client: Client,
+  parameters: Readonly<Record<string, unknown>>,
+): { error: string; description: string } | undefined {
+  if (!isStrict(client)) return undefined;
+  if (parameters.response_type !== 'code' && parameters.response_type !== undefined)
+    return {
+      error: 'unsupported_response_type',
+      description: 'Third-party applications use response_type code',
+    };
+  if (!parameters.code_challenge || parameters.code_challenge_method !== 'S256')
+    return {
+      error: 'invalid_request',
+      description: 'Third-party applications must use PKCE: a code_challenge of the method S256 is required',
+    };
+  const [other] = OWN_PAGES.filter((name) => parameters[name] !== undefined);
+  if (other === undefined) return undefined;
+  return { error: 'invalid_request', description: `${other} is not for third-party applications` };
+}
+
+/** Parameters of logins that began on pages of the application itself, or as members of it. */
+const OWN_PAGES = ['login_ticket', 'session_transfer_token', 'invitation'];
 
 const NOT_COMPLIANT = 'The application is not as its compliance_level demands';
 

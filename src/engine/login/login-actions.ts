@@ -17,6 +17,7 @@ import type { Users } from '../../users/users.ts';
 import { loginRequirements, type SecondFactor } from '../admission/second-factor.ts';
 import { engineEvents } from '../base/engine-declaration.ts';
 import { toAudience } from '../base/request-extensions.ts';
+import { applicationSettings } from '../client/applications.ts';
 import type { ServerLoginCallbacks } from '../client/server-login-callbacks.ts';
 import {
   connectionOf,
@@ -91,6 +92,7 @@ async function runForLogin(
     progress: progress && { ...progress, ...(request && { request }) },
     execution: deps.executions.of(ctx),
     userRoles,
+    withoutRules: ctx.oidc.client !== undefined && applicationSettings(ctx.oidc.client).isStrict,
   };
   const run = () => deps.actions.run(TRIGGER, event, about, options).catch(rethrowActionError);
   const outcome = await refusedIfDeleted(deps.config, login.clientId, run);

@@ -4,8 +4,11 @@
 import type Provider from 'oidc-provider';
 import { errors, interactionPolicy, type KoaContextWithOIDC } from 'oidc-provider';
 import { asksEachTime } from '../../records/clients/apis.ts';
+import { recipientOf } from '../../records/clients/third-parties.ts';
+import { consentId } from '../../records/state/engine.ts';
 import { mayLogInTo } from '../../records/users/administrators.ts';
 import { authenticationClasses } from '../../records/users/authentication-classes.ts';
+import type { Store } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';
 import { isUnattended } from '../../users/login.ts';
 import {
@@ -16,7 +19,13 @@ import {
 } from '../admission/admission.ts';
 import { transferOf } from '../admission/exchange-context.ts';
 import { type AuthorizationDetail, detailsIn } from '../base/authorization-details.ts';
-import { isOidcScope, readExtensions, requestedAudience, toAudience } from '../base/request-extensions.ts';
+import {
+  isOidcScope,
+  OIDC_CONSENT_KEY,
+  readExtensions,
+  requestedAudience,
+  toAudience,
+} from '../base/request-extensions.ts';
 import { lacksEssentialClass, requestedClaims, scopesOfClaims } from '../claims/claims.ts';
 import { applicationSettings } from '../client/applications.ts';
 import type { ServerLoginCallbacks } from '../client/server-login-callbacks.ts';
@@ -39,6 +48,7 @@ export const LACKS_SECOND_FACTOR = 'second_factor';
 
 interface PolicyDependencies extends Pick<BrowserLogins, 'lacksSecondFactor'>, LastStepDependencies {
   config: Pick<Config, 'resourceServer' | 'settings'>;
+  store: Store;
   serverLoginCallbacks: Pick<ServerLoginCallbacks, 'isWithoutConsent' | 'has' | 'actOf'>;
   organizations: Pick<Organizations, 'isMember'>;
 }
@@ -72,8 +82,11 @@ export function policy(deps: PolicyDependencies): interactionPolicy.Prompt[] {
   );
   // The engine would ask every application with a custom scheme for consent.
   consent.checks.remove('native_client_prompt');
-  const requiresConsent = requiresConsentEachTime(config, serverLoginCallbacks);
-  consent.checks.add(new Check(CONSENT_POLICY, CONSENT_REQUIRED, 'consent_required', requiresConsent));
+  for (const [reason, check] of [
+    [CONSENT_POLICY, requiresConsentEachTime(config, serverLoginCallbacks)],
+    [STRANGER, isUnknownStranger(deps)],
+  ] as const)
+    consent.checks.add(new Check(reason, CONSENT_REQUIRED, 'consent_required', check, grantableScopes));
   for (const check of consent.checks) check.description = CONSENT_REQUIRED;
   login.checks.add(
     new Check(LACKS_USER, LOGIN_REQUIRED, 'login_required', lacksUser(serverLoginCallbacks, consent)),
@@ -101,6 +114,32 @@ function requiresConsentEachTime(
     const apis = await Promise.all(audiences.map((audience) => config.resourceServer(audience)));
     return apis.some(asksEachTime) ? Check.REQUEST_PROMPT : Check.NO_NEED_TO_PROMPT;
   };
+}
+
+// docs/understand/decisions/authorize.md#a-strict-third-party-application-is-shown-to-each-user
+/**
+ * Whether a strict third-party application asks a user who was never asked for it, or any program on the user's device could
+ * ask in its name (RFC 8252 §8.6): there only the user knows who began.
+ */
+function isUnknownStranger({ serverLoginCallbacks, store }: PolicyDependencies) {
+  return async ({ oidc }: KoaContextWithOIDC): Promise<boolean> => {
+    const { client, params = {}, result, account } = oidc;
+    const callback = String(params.redirect_uri);
+    const isAsked = result?.consent !== undefined || serverLoginCallbacks.isWithoutConsent(callback);
+    if (isAsked || client === undefined || account === undefined) return Check.NO_NEED_TO_PROMPT;
+    if (!applicationSettings(client).isStrict) return Check.NO_NEED_TO_PROMPT;
+    if (!('host' in (recipientOf(callback) ?? {}))) return Check.REQUEST_PROMPT;
+    const id = consentId(account.accountId, client.clientId);
+    const { scopes = {} } = (await store.collection('consents').get(id)) ?? {};
+    const wanted = [OIDC_CONSENT_KEY, ...Object.keys(oidc.resourceServers ?? {})];
+    return wanted.every((key) => scopes[key] !== undefined) ? Check.NO_NEED_TO_PROMPT : Check.REQUEST_PROMPT;
+  };
+}
+
+/** Returns the scopes that the application can get of each API: what a page that shows the whole request may offer. */
+function grantableScopes({ oidc }: KoaContextWithOIDC): Record<string, unknown> {
+  const apis = Object.entries(oidc.resourceServers ?? {});
+  return { grantable: Object.fromEntries(apis.map(([resource, api]) => [resource, [...api.scopes]])) };
 }
 
 /**
@@ -264,6 +303,9 @@ export interface MissingConsent {
 /** The reason of a consent prompt for an API that requires consent each time. @see asksEachTime */
 const CONSENT_POLICY = 'consent_policy';
 
+/** The reason of a consent prompt for a third-party application that the user has to look at. */
+const STRANGER = 'third_party';
+
 export function missingConsent(interaction: ConsentInteraction): MissingConsent {
   const { missingOIDCScope = [], missingOIDCClaims = [] } = interaction.prompt.details as {
     missingOIDCScope?: string[];
@@ -279,19 +321,24 @@ export function missingConsent(interaction: ConsentInteraction): MissingConsent 
   const isForDetails = all.length > 0 && !prompt.reasons.includes('consent_prompt');
   // With a consent policy everything is asked for again. If only the missing scopes were shown, the user would
   // allow the others unseen.
-  const hasConsentPolicy = prompt.reasons.includes(CONSENT_POLICY);
+  const hasConsentPolicy = [CONSENT_POLICY, STRANGER].some((reason) => prompt.reasons.includes(reason));
   if (hasConsentPolicy || (!isMissing && !isForDetails)) return { ...requestedConsent(interaction), details };
   return { oidcScopes, apis: byAudience(resources), details };
 }
 
-function requestedConsent({ params }: ConsentInteraction): Omit<MissingConsent, 'details'> {
+function requestedConsent({ params, prompt }: ConsentInteraction): Omit<MissingConsent, 'details'> {
+  const { grantable = {} } = prompt.details as { grantable?: Record<string, string[]> };
+  const offered = typeof params.resource === 'string' ? grantable[params.resource] : undefined;
   const scopes = typeof params.scope === 'string' ? params.scope.split(' ') : [];
   const audience = requestedAudience(params);
   return {
     oidcScopes: [
       ...new Set([...scopes.filter(isOidcScope), ...scopesOfClaims(requestedClaims(params.claims))]),
     ],
-    apis: audience === undefined ? {} : { [audience]: scopes.filter((scope) => !isOidcScope(scope)) },
+    apis:
+      audience === undefined
+        ? {}
+        : { [audience]: scopes.filter((scope) => !isOidcScope(scope) && offered?.includes(scope) !== false) },
   };
 }
 

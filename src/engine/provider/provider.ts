@@ -126,6 +126,22 @@ function nameIssuer(provider: Provider, issuer: string): void {
   });
 }
 
+/**
+ * Keeps errors of a stranger's application on a page of this server until the user has seen where the application is:
+ * otherwise a link to this server would lead anywhere (RFC 9700 §4.11.2). The engine asks an error, after it has announced
+ * it, whether it may leave.
+ */
+function protectRedirects(provider: Provider): void {
+  const keep = ({ oidc }: KoaContextWithOIDC, error: Error) => {
+    const { client, entities } = oidc;
+    const isSeen = entities.Interaction?.prompt.name === 'consent';
+    if (client === undefined || isSeen || !applicationSettings(client).isRedirectProtected) return;
+    Object.assign(error, { allow_redirect: false });
+  };
+  provider.on('authorization.error', keep);
+  provider.on('server_error', keep);
+}
+
 /** Counts the responses of the authorization endpoint that contain tokens. */
 function measureImplicit(provider: Provider, { measures }: Pick<EngineDependencies, 'measures'>): void {
   if (measures === undefined) return;
@@ -172,6 +188,7 @@ function adaptedProvider(
   );
   registerMessageModes(provider, deps.errorPage);
   nameIssuer(provider, deps.issuer);
+  protectRedirects(provider);
   measureImplicit(provider, deps);
   addSessionState(provider, deps);
   return provider;

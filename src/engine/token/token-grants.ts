@@ -16,7 +16,7 @@ import { permittedScopes } from '../admission/audience.ts';
 import { transferOf } from '../admission/exchange-context.ts';
 import { loginRequirements } from '../admission/second-factor.ts';
 import { type AuthorizationDetail, detailsIn } from '../base/authorization-details.ts';
-import { isOidcScope, OIDC_SCOPES, toAudience } from '../base/request-extensions.ts';
+import { isOidcScope, OIDC_CONSENT_KEY, OIDC_SCOPES, toAudience } from '../base/request-extensions.ts';
 import { scopesOfClaims } from '../claims/claims.ts';
 import { applicationSettings } from '../client/applications.ts';
 import type { ServerLoginCallbacks } from '../client/server-login-callbacks.ts';
@@ -42,9 +42,6 @@ interface RequestedAccess {
    */
   details?: readonly AuthorizationDetail[];
 }
-
-/** The consent key of the OIDC scopes. The consent key of an API is its resource indicator. */
-export const OIDC_CONSENT_KEY = '';
 
 /**
  * Builds the grant of a user to an application, without saving it.

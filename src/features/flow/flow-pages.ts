@@ -3,6 +3,7 @@
 import { type ReportingLiquid, TemplateFault } from '../../capabilities/liquid/liquid.ts';
 import { declarePage, type Views } from '../../capabilities/pages/views.ts';
 import type { MissingConsent } from '../../engine/login/policy.ts';
+import { isSelfRegistered, isStrict, recipientOf } from '../../records/clients/third-parties.ts';
 import type { Client } from '../../records/collections.ts';
 import type { Config } from '../../tenant/config.ts';
 import { nameOf } from '../../users/profile.ts';
@@ -17,9 +18,18 @@ export interface ShownScope {
 }
 
 interface ConsentModel extends PageModel {
+  /** Where the answer goes, if the application is a stranger's. */
+  stranger?: ShownStranger | undefined;
   scopes: ShownScope[];
   details: ShownDetail[];
   user: string;
+}
+
+/** What is certain of a third-party application, and whether it has given itself its name. */
+export interface ShownStranger {
+  host?: string;
+  scheme?: string;
+  isUnverified: boolean;
 }
 
 /** One of the `authorization_details` (RFC 9396): rendered by the API's template, or else listed in full. */
@@ -45,9 +55,22 @@ export async function consentPage(
   const { oidcScopes, apis, details } = page.waiting.missing;
   return {
     ...pageModel(page, 'consent'),
+    stranger: strangerOf(page),
     scopes: await shownScopes(deps.config, oidcScopes, apis),
     details: await shownDetails(page, deps, details),
     user: nameOf(user),
+  };
+}
+
+// docs/understand/decisions/authorize.md#a-strict-third-party-application-is-shown-to-each-user
+function strangerOf({ client, waiting }: RequestPage): ShownStranger | undefined {
+  const recipient = recipientOf(waiting.params.redirect_uri ?? '');
+  if (!isStrict(client) || recipient === undefined) return undefined;
+  const { host, scheme } = { host: undefined, scheme: undefined, ...recipient };
+  return {
+    ...(host !== undefined && { host }),
+    ...(scheme !== undefined && { scheme }),
+    isUnverified: isSelfRegistered(client),
   };
 }
 

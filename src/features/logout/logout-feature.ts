@@ -2,7 +2,7 @@
 
 import type { Context } from 'koa';
 import { z } from 'zod';
-import { declarePage, type Views } from '../../capabilities/pages/views.ts';
+import { declarePage, type ShownClient, shownClient, type Views } from '../../capabilities/pages/views.ts';
 import { engineEvents } from '../../engine/base/engine-declaration.ts';
 import { feature } from '../../engine/provider/feature.ts';
 import type { LogoutChannel } from '../../engine/session/logout-channels.ts';
@@ -52,7 +52,7 @@ interface LogoutConsentModel {
   csrf: string;
   fields: { name: string; value: string }[];
   user: string;
-  client?: { name: string; logo: string | undefined };
+  client?: ShownClient;
 }
 
 export const LOGOUT_CONSENT_PAGE = declarePage<LogoutConsentModel>('logout/consent');
@@ -79,7 +79,7 @@ async function askToLogOut(
       csrf: csrf.token(ctx),
       fields: Object.entries(fields).map(([name, value]) => ({ name, value })),
       user: nameOf(user),
-      ...(client === undefined ? {} : { client: { name: client.name, logo: client.logo_uri } }),
+      ...(client === undefined ? {} : { client: shownClient(client) }),
     },
     { uiLocales: request.ui_locales, formsLeave: true },
   );

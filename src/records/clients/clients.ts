@@ -18,6 +18,7 @@ import { clientFaults } from './compliance.ts';
 import { COMPLIANCE_LEVELS } from './compliance-levels.ts';
 import { applicationKey, CONTENT_ENCRYPTION, ENCRYPTION_ALGS, encryptionFault } from './encryption.ts';
 import { sessionTransferSchema } from './session-transfer.ts';
+import { REDIRECTION_POLICIES, SECURITY_MODES, strictFault } from './third-parties.ts';
 
 /** The client_id of the development page's application, which is not in the tenant file. */
 export const TRY_LOGIN = 'gatehouse-try-login';
@@ -102,6 +103,10 @@ const clientFields = z.looseObject({
   /** Credentials that are registered but not used yet. */
   credentials: z.array(waitingCredential).optional(),
   is_first_party: z.boolean().default(true),
+  /** Of a third party's application; `strict` by default. */
+  third_party_security_mode: z.enum(SECURITY_MODES).nullish(),
+  /** Of a strict one; `open_redirect_protection` by default. */
+  redirection_policy: z.enum(REDIRECTION_POLICIES).nullish(),
   /**
    * Whether the header `auth0-forwarded-for` of this application gives its user's address, once the application has
    * authenticated.
@@ -207,6 +212,8 @@ export function idTokenAlg(client: {
 export const clientSchema = clientFields.superRefine((client, context) => {
   const fault = (message: string, ...path: string[]) => context.addIssue({ code: 'custom', path, message });
   for (const demand of clientFaults(client)) fault(`has rules: ${demand}`, 'compliance_level');
+  const strict = strictFault(client);
+  if (strict !== undefined) fault(strict.message, strict.member);
   const anonymous = anonymousClientFault(client);
   if (anonymous !== undefined) fault(anonymous, 'anonymous_sessions', 'active');
   const method = authenticationMethod(client);

@@ -27,6 +27,8 @@ export const organizationSchema = z.looseObject({
   display_name: z.string().optional(),
   branding: z.record(z.string(), z.unknown()).optional(),
   metadata: z.record(z.string(), z.unknown()).optional(),
+  /** Whether strict third-party applications log its members in. */
+  third_party_client_access: z.enum(['block', 'allow']).nullish(),
   discovery_domains: z
     .array(
       z.looseObject({

@@ -2,6 +2,7 @@
 import type { Context } from 'koa';
 import { mailOwners } from '../../../capabilities/delivery/link-notice.ts';
 import { type FormattedTime, timesOf } from '../../../capabilities/pages/times.ts';
+import { shownClient } from '../../../capabilities/pages/views.ts';
 import type { RefreshTokenDirectory } from '../../../engine/session/refresh-directory.ts';
 import { AuthError } from '../../../http/errors.ts';
 import { languagesOf } from '../../../http/languages.ts';
@@ -126,8 +127,9 @@ async function applicationsOf(deps: ApplicationsDependencies, ctx: Context, user
         .filter((one) => one !== null);
       return {
         id,
-        name: client?.name ?? id,
-        logo: client?.logo_uri,
+        ...(client === undefined
+          ? { name: id, logo: undefined }
+          : { logo: undefined, ...shownClient(client) }),
         scopes: list.format(new Set(Object.values(consent?.scopes ?? {}).flat())),
         staysLoggedIn: clientTokens.length > 0,
         used: time(used.sort().at(-1)),

@@ -2,7 +2,7 @@
 
 import { createHmac } from 'node:crypto';
 import type { Context } from 'koa';
-import { declarePage, type Views } from '../../../capabilities/pages/views.ts';
+import { declarePage, type ShownClient, shownClient, type Views } from '../../../capabilities/pages/views.ts';
 import type { LoginTickets } from '../../../capabilities/protection/login-tickets.ts';
 import type { RateLimits } from '../../../capabilities/protection/rate-limit.ts';
 import type { AuthorizationEndpoint } from '../../../engine/authorize/authorize.ts';
@@ -90,7 +90,7 @@ async function readLink(deps: LinkDependencies, fields: Fields): Promise<Link> {
 interface PasswordlessContinueModel {
   action: string;
   csrf: string;
-  client: { name: string; logo: string | undefined };
+  client: ShownClient;
   fields: [string, string][];
   address: string | undefined;
 }
@@ -114,7 +114,7 @@ async function handleLink(deps: LinkDependencies, ctx: Context): Promise<void> {
     {
       action: LINK_PATH,
       csrf: deps.csrf.token(ctx),
-      client: { name: client.name, logo: client.logo_uri },
+      client: shownClient(client),
       fields: Object.entries({ ...fields, client_id: client.client_id }),
       address: link.address,
     },

@@ -1,8 +1,10 @@
 // The bodies that create and change clients.
+
 import { z } from 'zod';
 import { isCallback } from '../../../../http/schemes.ts';
 import { TOKEN_ALGS } from '../../../../records/base/signing-algs.ts';
 import { CONTENT_ENCRYPTION, ENCRYPTION_ALGS } from '../../../../records/clients/encryption.ts';
+import { REDIRECTION_POLICIES, SECURITY_MODES } from '../../../../records/clients/third-parties.ts';
 import { urlList } from '../../url-lists.ts';
 
 const text = (longest = 1024) => z.string().max(longest);
@@ -149,8 +151,14 @@ const members = {
   fedcm_login: object,
   identity_assertion_authorization_grant: object,
   resource_server_identifier: text(600),
-  third_party_security_mode: text(64),
-  redirection_policy: text(64),
+  third_party_security_mode: z
+    .enum(SECURITY_MODES)
+    .describe(
+      'Whether a third party’s application has the rules of OAuth 2.1, and only the APIs that a grant gives it.',
+    ),
+  redirection_policy: z
+    .enum(REDIRECTION_POLICIES)
+    .describe('Whether errors that nobody has seen lead to the application’s callback.'),
 };
 
 const body = z.strictObject(

@@ -136,6 +136,7 @@ const PUBLIC = { app_type: 'native', token_endpoint_auth_method: 'none' };
 /** Members of such an application, which is a third party's and authenticates its tokens by rotating them. */
 const THIRD_PARTY = {
   is_first_party: false,
+  third_party_security_mode: 'strict',
   oidc_conformant: true,
   sso_disabled: false,
   custom_login_page_on: true,

@@ -130,8 +130,11 @@ const resource: Resource<'clients', ClientsDependencies> = {
     return body;
   },
   make: async ({ random, now }, body) => {
-    const client_id = letters(32, random);
-    const withKeys = applyKeys(undefined, merged({ ...DEFAULTS }, body), { random, now });
+    const isThirdParty = body.is_first_party === false;
+    // As with the hosted service, whose tools know third parties by it.
+    const client_id = isThirdParty ? `tpc_${letters(28, random)}` : letters(32, random);
+    const defaults = isThirdParty ? { ...DEFAULTS, third_party_security_mode: 'strict' } : { ...DEFAULTS };
+    const withKeys = applyKeys(undefined, merged(defaults, body), { random, now });
     const withRequestKeys = applyRequestKeys(undefined, withKeys, { random, now });
     const client = checkedBy(clientSchema, { ...withRequestKeys, client_id });
     refuseUnrequestedPublic(undefined, client, body);
@@ -139,6 +142,13 @@ const resource: Resource<'clients', ClientsDependencies> = {
   },
   change: ({ random, now }, client, body) => {
     const { id: _, ...before } = client;
+    const { third_party_security_mode: mode } = before;
+    if (
+      mode != null &&
+      body.third_party_security_mode !== undefined &&
+      body.third_party_security_mode !== mode
+    )
+      throw apiError(400, 'third_party_security_mode cannot be changed', 'invalid_body');
     const members = withMetadata(client, withOtherMembers(client, withoutLogout(body)));
     const changed = merged(before, members);
     const withKeys =

@@ -33,7 +33,7 @@ const members = {
   branding: object.nullish(),
   metadata: metadataTexts(25).nullish(),
   token_quota: object.nullish(),
-  third_party_client_access: z.string().max(64).nullish(),
+  third_party_client_access: z.enum(['block', 'allow']).nullish(),
   is_app_entitlement_active: z.boolean().nullish(),
 };
 const name = z
