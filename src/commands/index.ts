@@ -15,6 +15,8 @@ import { exportTenant } from './export.ts';
 import { init } from './init.ts';
 import { reseal, reset, rotate } from './keys.ts';
 import { migrate } from './migrate.ts';
+import { moveIn } from './move/move-in.ts';
+import { moveOut } from './move/move-out.ts';
 import { checkMove } from './move.ts';
 import { repair } from './repair.ts';
 import { restore } from './restore.ts';
@@ -31,6 +33,8 @@ const COMMANDS: readonly CommandDeclaration[] = [
   restore,
   migrate,
   checkMove,
+  moveIn,
+  moveOut,
   check,
   apply,
   plan,
@@ -49,7 +53,7 @@ const COMMANDS: readonly CommandDeclaration[] = [
 
 /** The first words that several commands share, with their descriptions. */
 const GROUPS: Readonly<Record<string, string>> = {
-  move: 'moving here from the hosted service (migrate copies a store)',
+  move: 'moving here from the hosted service, and leaving (migrate copies a store)',
   users: 'the users in the store, of a running server or of none',
   keys: 'signing keys, and the key that the secrets in the store are sealed with',
   admin: 'administrators of the console, and applications of the Management API',

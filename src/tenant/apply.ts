@@ -24,10 +24,11 @@ import { removeReferences } from './references.ts';
 
 /**
  * `create-missing` changes no existing record. It does not recreate one that the file declared the last time and
- * that was deleted since. `match` makes the store equal to the file, except for users. `follow` writes only what differs
+ * that was deleted since. `match` makes the store equal to the file, except for users; `add` does so without removing
+ * anything. `follow` writes only what differs
  * between `former` and the file.
  */
-type ApplyMode = { mode: 'create-missing' | 'match' } | { mode: 'follow'; former: TenantFile };
+type ApplyMode = { mode: 'create-missing' | 'match' | 'add' } | { mode: 'follow'; former: TenantFile };
 
 interface DevelopmentUsers {
   findInConnection(connection: { name: string }, identifier: string): Promise<object | undefined>;
@@ -65,12 +66,14 @@ export async function applyTenant(
 ): Promise<string[]> {
   const { store } = deps;
   const { stored, wanted, changes } = await compare(deps, file);
-  const earlier = how.mode === 'match' ? new Set<string>() : await declaredEarlier(store);
+  const earlier = matches(how) ? new Set<string>() : await declaredEarlier(store);
   const isNew = (keys: readonly string[]) => !keys.some((key) => earlier.has(key));
   const { selected, kept } = ((): { selected: Change[]; kept: Change[] } => {
     switch (how.mode) {
       case 'match':
         return { selected: changes, kept: [] };
+      case 'add':
+        return { selected: changes.filter(({ after }) => after !== undefined), kept: [] };
       case 'follow':
         return edited(deps, { former: how.former, file, stored, changes });
       case 'create-missing':
@@ -105,6 +108,8 @@ export async function applyTenant(
   await storeDeclared(store, names);
   return [...linesOf(selected), ...newUsers.map(userLine), ...kept.map(keptLine)];
 }
+
+const matches = ({ mode }: ApplyMode) => mode === 'match' || mode === 'add';
 
 /** Returns what {@link applyTenant} would change in the mode `match`, without changing it. @throws as it does */
 export async function planTenant(

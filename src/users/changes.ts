@@ -168,7 +168,7 @@ export async function proveEmail(deps: UsersDependencies, userId: string, email:
 
 /** Removes a user with their identities and credentials, in one batch. */
 export async function removeUser(
-  { store }: UsersDependencies,
+  { store }: Pick<UsersDependencies, 'store'>,
   userId: string,
   also: readonly Write[] = [],
 ): Promise<void> {
@@ -193,7 +193,7 @@ function withoutProfile(user: User): User {
 /** Entries of `email_history` that are kept. They are looked up for as long as access tokens live. */
 const EMAIL_HISTORY = 20;
 
-function emailHistory(before: User, patch: Partial<UserRecord>, clock: Clock): Partial<User> {
+export function emailHistory(before: User, patch: Partial<UserRecord>, clock: Clock): Partial<User> {
   const changes =
     ('email' in patch && patch.email !== before.email) ||
     ('email_verified' in patch && patch.email_verified !== before.email_verified);

@@ -31,9 +31,11 @@ const document = z.strictObject({ tenant: z.record(z.string(), z.unknown()) });
 
 /** Returns a line for each change. */
 export const apply = order({
-  body: document,
-  run: async (deps, { tenant }) => {
-    const changed = await applyFile(deps, checked(deps, tenant), { mode: 'match' });
+  /** `keeps`: what the file does not have stays. */
+  body: document.extend({ keeps: z.boolean().optional() }),
+  run: async (deps, { tenant, keeps }) => {
+    const how = { mode: keeps === true ? 'add' : 'match' } as const;
+    const changed = await applyFile(deps, checked(deps, tenant), how);
     deps.log.info({ changes: changed.length }, 'a tenant file was applied by a command');
     return changed;
   },
@@ -80,7 +82,7 @@ function applyDependencies(deps: OrderDependencies, command: string): ApplyDepen
 export async function applyFile(
   deps: OrderDependencies,
   file: TenantFile,
-  how: { mode: 'match' } | { mode: 'follow'; former: TenantFile },
+  how: { mode: 'match' | 'add' } | { mode: 'follow'; former: TenantFile },
 ): Promise<string[]> {
   const command = how.mode === 'follow' ? 'start' : 'apply';
   const changed = await applyTenant(applyDependencies(deps, command), file, {

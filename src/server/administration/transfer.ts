@@ -1,6 +1,8 @@
 // Imports and exports of users by a command, as a stream, with or without a running server.
 
 import { z } from 'zod';
+import { leavingLines } from '../../moving/leave.ts';
+import { type MoveProgress, receiveMoved } from '../../moving/receive.ts';
 import { importRules } from '../../records/connections/database-attributes.ts';
 import { databaseOptions } from '../../records/database-options.ts';
 import type { Store } from '../../store/contract.ts';
@@ -28,6 +30,10 @@ export const transferSchema = z.discriminatedUnion('command', [
     connection: z.string().max(255).optional(),
     withHashes: z.boolean(),
   }),
+  /** The users of another tenant move here. */
+  z.strictObject({ command: z.literal('move'), connection: z.string().max(255).optional() }),
+  /** What `gatehouse move out` writes about users. */
+  z.strictObject({ command: z.literal('leave') }),
 ]);
 
 export type Transfer = z.output<typeof transferSchema>;
@@ -38,7 +44,10 @@ export type TransferProgress =
   | { failed: FailedUser }
   /** Lines of the exported file. */
   | { lines: string }
-  | { counts: ImportCounts };
+  | { counts: ImportCounts }
+  | MoveProgress
+  /** Lines of one of the files of `gatehouse move out`. */
+  | { of: string; lines: string };
 
 export interface TransferDependencies extends ImportDependencies {
   between: BatchPauses;
@@ -55,6 +64,11 @@ export async function* transferUsers(
   file: AsyncIterable<string>,
 ): AsyncGenerator<TransferProgress> {
   if (transfer.command === 'export') return yield* exportLines(deps, transfer);
+  if (transfer.command === 'move') {
+    if (transfer.connection !== undefined) await databaseOf(deps, transfer.connection);
+    return yield* receiveMoved(deps, file, transfer.connection, deps.between);
+  }
+  if (transfer.command === 'leave') return yield* leavingLines(deps.store, deps.between);
   const connection = await databaseOf(deps, transfer.connection);
   const rules = importRules(databaseOptions(connection));
   const options = { ...expectedConnection(connection), upsert: transfer.upsert, ...rules };

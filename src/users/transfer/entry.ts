@@ -36,7 +36,7 @@ export interface Entry {
 }
 
 /** Members that app_metadata must not have, because the server sets them. */
-const RESERVED = new Set(
+export const RESERVED = new Set(
   '__tenant _id blocked clientID created_at email email_verified globalClientID global_client_id identities lastIP lastLogin loginsCount metadata multifactor multifactor_last_modified updated_at user_id'.split(
     ' ',
   ),

@@ -1,0 +1,198 @@
+// `gatehouse move in`: a tenant of the hosted service moves here, as a whole or in parts, as often as is needed.
+import { createWriteStream } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { finished } from 'node:stream/promises';
+import { withIdentifiers } from '../../moving/identifiers.ts';
+import { type Joined, joinFiles, type MoveFiles, type UnreadLine } from '../../moving/join.ts';
+import { type CommandProcess, print } from '../../runtime/command-process.ts';
+import { fileMode } from '../../runtime/files.ts';
+import { sendOrRunTransfer } from '../../server/administration/carry-out.ts';
+import { readSettings, type Settings } from '../../settings/index.ts';
+import type { MoveCounts } from '../../users/transfer/moved-import.ts';
+import { tenantOf } from '../check.ts';
+import type { CommandContext, CommandDeclaration } from '../command.ts';
+
+interface Options {
+  users?: string[];
+  hashes?: string[];
+  memberships?: string[];
+  identifiers?: string[];
+  connection?: string;
+  refused: string;
+}
+
+export const moveIn: CommandDeclaration = {
+  name: 'move in [export]',
+  description:
+    'move a tenant of the hosted service here: its configuration and users, with their ids, passwords and memberships; repeat it as often as needed',
+  options: (command) =>
+    void command
+      .option('--users <file...>', 'exports of users: JSON, lines of JSON or CSV, compressed or not')
+      .option(
+        '--hashes <file...>',
+        'password hashes: the file that support sends, or users of import files with custom_password_hash',
+      )
+      .option(
+        '--memberships <file...>',
+        'roles, permissions and members of organizations, a JSON object a line',
+      )
+      .option(
+        '--identifiers <file...>',
+        'answers of the old Management API (clients, connections, organizations, roles), whose ids and secrets are kept',
+      )
+      .option(
+        '-c, --connection <name>',
+        'the database connection of users of whom the export does not say it',
+      )
+      .option('--refused <prefix>', 'where refused lines are written, with the reasons', 'refused'),
+  run: (context, path: string | undefined, options: Options) => moveTenantIn(context, path, options),
+};
+
+async function moveTenantIn(
+  context: CommandContext,
+  path: string | undefined,
+  { users = [], hashes = [], memberships = [], identifiers = [], connection, refused }: Options,
+): Promise<void> {
+  const settings = readSettings(context.host.env);
+  const files = { users, hashes, memberships };
+  const hasUsers = Object.values(files).some((all) => all.length > 0);
+  if (path === undefined && !hasUsers)
+    throw new Error('there is nothing to move: give an export, --users, --hashes or --memberships');
+  // Everything that can be read is read before anything is written.
+  const joined = hasUsers ? await joinFiles(files) : undefined;
+  try {
+    if (path !== undefined) await moveConfiguration(context, settings, path, identifiers);
+    if (joined !== undefined) await moveUsers(context, settings, { joined, files, connection, refused });
+  } finally {
+    joined?.close();
+  }
+}
+
+/** Adds and changes what the export has; what only this tenant has stays. */
+async function moveConfiguration(
+  { host, sendOrder }: CommandContext,
+  settings: Settings,
+  path: string,
+  identifiers: readonly string[],
+): Promise<void> {
+  const { tenant } = await tenantOf({ ...settings, tenantFile: path }, host);
+  const kept = await withIdentifiers(tenant, identifiers);
+  for (const line of kept.report) print(host, line);
+  const lines = await sendOrder(settings, { command: 'apply', tenant: kept.tenant, keeps: true });
+  for (const line of lines) print(host, line);
+  print(host, `configuration: ${lines.length} ${lines.length === 1 ? 'change' : 'changes'}`);
+}
+
+/** How often the progress is told, in milliseconds: on a terminal in one line, otherwise line by line. */
+const [TERMINAL_MS, LINES_MS] = [500, 10_000];
+
+async function moveUsers(
+  { host, log }: CommandContext,
+  settings: Settings,
+  {
+    joined,
+    connection,
+    refused,
+  }: { joined: Joined; files: MoveFiles; connection: string | undefined; refused: string },
+): Promise<void> {
+  const writer = refusedFiles(refused);
+  await writer.clear();
+  const progress = progressOf(host, joined);
+  let counts: MoveCounts | undefined;
+  let unread = 0;
+  const onUnread = ({ of, text, message }: UnreadLine) => {
+    unread += 1;
+    const error = { code: 'NOT_PASSED', message };
+    writer.write(of, { text, refused: [error] });
+  };
+  const transfer = { command: 'move', ...(connection !== undefined && { connection }) } as const;
+  try {
+    const news = sendOrRunTransfer(settings, transfer, { file: () => joined.lines(onUnread), log });
+    for await (const one of news) {
+      if ('refused' in one) writer.write(one.refused, { ...Object(one.value), refused: one.errors });
+      if (!('moved' in one)) continue;
+      counts = one.moved;
+      progress.tell(counts.read);
+    }
+  } finally {
+    progress.end();
+    await writer.close();
+  }
+  print(host, summaryOf(counts, unread));
+  for (const file of writer.written()) print(host, `refused lines, with the reasons: ${file}`);
+  if (writer.written().length > 0) host.exitCode = 1;
+}
+
+function summaryOf(counts: MoveCounts | undefined, unread: number): string {
+  const {
+    read = 0,
+    inserted = 0,
+    updated = 0,
+    unchanged = 0,
+    refused = 0,
+    refusedAccess = 0,
+    lacksFactor = 0,
+  } = counts ?? {};
+  const lines = [
+    `${read} users: ${inserted} new, ${updated} changed, ${unchanged} as they were, ${refused} refused`,
+    ...(refusedAccess > 0 ? [`${refusedAccess} lines about roles and memberships were refused`] : []),
+    ...(unread > 0 ? [`${unread} lines could not be read`] : []),
+    ...(lacksFactor > 0
+      ? [
+          `${lacksFactor} users had a second factor that no file has: where one is asked for, they enrol it anew`,
+        ]
+      : []),
+  ];
+  return lines.join('\n');
+}
+
+/** Tells how many users were moved, how fast, and how long the rest takes. */
+function progressOf(host: CommandProcess, joined: Pick<Joined, 'progress'>) {
+  const isTerminal = (host.stderr as { isTTY?: boolean }).isTTY === true;
+  const startedAt = performance.now();
+  let toldAt = startedAt;
+  return {
+    tell: (done: number) => {
+      const now = performance.now();
+      if (now - toldAt < (isTerminal ? TERMINAL_MS : LINES_MS)) return;
+      toldAt = now;
+      const seconds = (now - startedAt) / 1000;
+      const part = joined.progress();
+      const rest = part === 0 ? '' : `, ${durationOf((seconds / part) * (1 - part))} left`;
+      const text = `${done} users, ${Math.round(done / seconds)} a second${rest}`;
+      host.stderr.write(isTerminal ? `\r${text.padEnd(60)}` : `${text}\n`);
+    },
+    end: () => {
+      if (isTerminal && toldAt !== startedAt) host.stderr.write('\n');
+    },
+  };
+}
+
+function durationOf(seconds: number): string {
+  const whole = Math.ceil(seconds);
+  return whole < 60 ? `${whole} s` : `${Math.floor(whole / 60)} min ${whole % 60} s`;
+}
+
+/**
+ * The files of refused lines. A line is as it was, with a member `refused` that is not read again, so that the file can be
+ * mended and moved in.
+ */
+function refusedFiles(prefix: string) {
+  const names = { user: `${prefix}-users.ndjson`, access: `${prefix}-memberships.ndjson` };
+  const open = new Map<keyof typeof names, ReturnType<typeof createWriteStream>>();
+  return {
+    /** Files of an earlier run would be taken for those of this one. */
+    clear: async () => {
+      for (const file of Object.values(names)) await rm(file, { force: true });
+    },
+    write: (of: keyof typeof names, line: object) => {
+      const stream = open.get(of) ?? createWriteStream(names[of], { mode: fileMode, flags: 'wx' });
+      open.set(of, stream);
+      stream.write(`${JSON.stringify(line)}\n`);
+    },
+    close: async () => {
+      for (const stream of open.values()) await finished(stream.end());
+    },
+    written: () => [...open.keys()].map((of) => names[of]),
+  };
+}
