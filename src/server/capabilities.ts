@@ -85,7 +85,8 @@ function pageCapabilities(made: Ended) {
     showNext: createShowNext({ ...made, loginPageOf }),
     describeConnections: (clientId: string, organization?: string) =>
       describeConnections(config, clientId, organization),
-    logoutAtProvider: ((session, back) =>
+    logoutAtProvider: (async (session, back) =>
+      (await made.oldSessions.logoutUrl(session, back.returnTo)) ??
       logoutAtProvider(made, session, back)) as LogoutDependencies['logoutAtProvider'],
     refuse: made.authorization.refuse,
     tokenEndpoint: made.tokens.token,

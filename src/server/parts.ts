@@ -41,13 +41,15 @@ import { openHolder } from '../capabilities/signing/holder.ts';
 import { createSigning } from '../capabilities/signing/signing.ts';
 import { clientCertificates } from '../capabilities/tls/client-certificates.ts';
 import { mtlsOrigin } from '../capabilities/tls/tls-settings.ts';
-import type { CheckRequest } from '../engine/authorize/authorize.ts';
+import type { Organizations } from '../engine/admission/admission.ts';
+import type { CheckRequest, DirectRedirect, SilentRedirect } from '../engine/authorize/authorize.ts';
 import { publishedKeys } from '../engine/base/signed-tokens.ts';
 import type { CheckPossession } from '../engine/binding/proof-of-possession.ts';
-import { serverLoginCallbacks } from '../engine/client/server-login-callbacks.ts';
+import { type ServerLoginCallback, serverLoginCallbacks } from '../engine/client/server-login-callbacks.ts';
 import type { Feature } from '../engine/provider/feature.ts';
 import type { Engine } from '../engine/provider/provider.ts';
 import { logoutTokens } from '../engine/session/logout-channels.ts';
+import { oldSessionUses } from '../engine/session/old-sessions.ts';
 import type { Sessions } from '../engine/session/sessions.ts';
 import { apiTokenReader, callerTokenReader } from '../engine/token/api-tokens.ts';
 import type { RedeemServerLoginCode } from '../engine/token/server-login-codes.ts';
@@ -98,6 +100,9 @@ import { managementAudience } from '../features/management/management-audience.t
 import type { ManagementFeatureDependencies } from '../features/management/management-feature.ts';
 import { measureEvents } from '../features/metrics/logins.ts';
 import type { Metrics } from '../features/metrics/registry.ts';
+import { moveCounter } from '../features/move/move-counts.ts';
+import { oldRefreshTokens } from '../features/move/refresh-tokens.ts';
+import { oldSessions } from '../features/move/sessions.ts';
 import { identityProvider } from '../features/saml/identity-provider.ts';
 import { samlCallbacks } from '../features/saml/saml-callbacks.ts';
 import { createDns } from '../http/dns.ts';
@@ -615,6 +620,34 @@ function tokenParts(parts: FactorParts, engine: () => Engine) {
   };
 }
 
+/** Makes the bridges to the tenant that this one takes the place of. */
+function moveParts(
+  parts: FactorParts & ReturnType<typeof tokenParts>,
+  { console: ofConsole, tried }: Record<'console' | 'tried', ServerLoginCallback>,
+  engine: () => Engine,
+) {
+  const { baseUrl, store, clock, wallClock, random, config, challenges } = parts;
+  const countMove = moveCounter(parts);
+  const isMember: Organizations['isMember'] = (...args) => engine().organizations.isMember(...args);
+  const sessions = oldSessions({ baseUrl, config, challenges, random, wallClock });
+  const redirectToProvider = directRedirect(parts);
+  /** Administrators, and what they try at the console, are none of the old tenant's. */
+  const isOfConsole = (callback: unknown) => [ofConsole, tried].some((one) => one.has(String(callback)));
+  return {
+    countMove,
+    useOldSession: oldSessionUses({ store, clock }),
+    oldRefreshTokens: oldRefreshTokens({ ...parts, countMove, isMember }),
+    oldSessions: sessions,
+    directRedirect: (async (ctx, request) =>
+      (isOfConsole(request.params.redirect_uri) ? undefined : await sessions.redirect(ctx, request)) ??
+      redirectToProvider(ctx, request)) as DirectRedirect,
+    silentRedirect: (async (ctx, request) =>
+      isOfConsole(request.params.redirect_uri)
+        ? undefined
+        : sessions.silentRedirect(ctx, request)) as SilentRedirect,
+  };
+}
+
 /** Makes the logins that the server requests of its own engine (for SAML, devices, the account page, the console). */
 function loginParts(parts: FactorParts & ReturnType<typeof tokenParts>, engine: () => Engine) {
   const { baseUrl, consoleUrl, config, challenges, clock, random } = parts;
@@ -648,7 +681,7 @@ function loginParts(parts: FactorParts & ReturnType<typeof tokenParts>, engine: 
     serverLoginCallbacks: serverLoginCallbacks(Object.values(kinds)),
     connectionFault: (clientId: string, name: string) => connectionFault(config, clientId, name),
     hasRealm: (clientId: string, realm: string) => hasRealm(config, clientId, realm),
-    directRedirect: directRedirect(parts),
+    ...moveParts(parts, kinds, engine),
     actionRedirects: actionRedirects({ challenges, clock, random }),
   };
 }

@@ -188,7 +188,8 @@ export async function startStandIn({
   proxy.on('request', async (request, response) => {
     const asked = await readAsked(request, origin);
     standIn.seen.push(asked);
-    const pass = () => forward(address, origin, ca, asked);
+    const pass = async () =>
+      withForeignTokens(await forward(address, origin, ca, withOwnTokens(asked)), asked);
     const instead = standIn.instead[`${asked.method} ${asked.path}`] ?? standIn.instead['*'];
     if (instead !== undefined) return void (await instead(asked, response, pass));
     send(response, limited(standIn, asked) ?? deviating(asked) ?? (await pass()));
@@ -203,7 +204,8 @@ function withGrant(tenant: typeof oldTenant, audience: string): object {
   return { ...tenant, clientGrants: [...tenant.clientGrants, grant] };
 }
 
-async function addUsers({ store, users }: TestServer): Promise<void> {
+/** Adds {@link OLD} to a server that has the database `users`, and a connection `google-oauth2`. */
+export async function addUsers({ store, users }: TestServer): Promise<void> {
   const value = await bcrypt.hash(PASSWORD, 4);
   const custom = { algorithm: 'bcrypt', hash: { value } };
   const lines = Object.entries(OLD).map(([kind, one]) => ({
@@ -294,6 +296,17 @@ function deviating({ path }: Asked): Reply | undefined {
     return { status: 404, headers: { 'content-type': 'text/plain' }, body: 'Not found' };
   return undefined;
 }
+
+/** The hosted service's refresh tokens begin with `v1.`, unlike ours. */
+const withOwnTokens = (asked: Asked): Asked => ({
+  ...asked,
+  body: asked.path.startsWith('/oauth/') ? asked.body.replaceAll(/\bv1\.([\w-]{65})\b/g, '$1') : asked.body,
+});
+const withForeignTokens = (reply: Reply, { path }: Asked): Reply => ({
+  ...reply,
+  body:
+    path === '/oauth/token' ? reply.body.replace('"refresh_token":"', '"refresh_token":"v1.') : reply.body,
+});
 
 // The proxy.
 

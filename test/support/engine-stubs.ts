@@ -32,10 +32,12 @@ export const NO_DELEGATED_LOGINS: {
   endpointParameters: ReadonlySet<string>;
   checkRequest: () => Promise<void>;
   directRedirect: () => Promise<undefined>;
+  silentRedirect: () => Promise<undefined>;
   actions: Actions;
 } = {
   endpointParameters: new Set(),
   directRedirect: async () => undefined,
+  silentRedirect: async () => undefined,
   actions: {
     isBound: () => false,
     newExecution: () => '',

@@ -269,10 +269,11 @@ export async function spaTokens(
   agent: Agent,
   server: { url: string },
   over: Record<string, string | undefined> = {},
+  user = USER,
 ): Promise<Record<string, any>> {
   // any: a test reads what it expects, and fails on anything else
   const { verifier, challenge } = pkce();
-  const { code } = responseOf(await logIn(agent, server, spaRequest(challenge, over)));
+  const { code } = responseOf(await logIn(agent, server, spaRequest(challenge, over), user));
   const answer = await token(agent, {
     grant_type: 'authorization_code',
     client_id: 'spa',

@@ -11,6 +11,7 @@ import { newBrowserSecret } from '../../http/server/browser-cookie.ts';
 import type { Random } from '../../runtime/secrets.ts';
 import { sha256 } from '../../runtime/secrets.ts';
 import type { Config } from '../../tenant/config.ts';
+import type { Login } from '../../users/login.ts';
 import { allowsRedirectUri } from '../admission/admission.ts';
 import type { EnterEngine } from '../base/entrance.ts';
 import { unsettledLogin } from '../login/browser-login.ts';
@@ -20,6 +21,7 @@ import type { GrantStorage } from '../token/token-grants.ts';
 import { normalizeRequest } from './authorization-parameters.ts';
 import { checkRequestSize, type RequestReader, refusedRequest } from './received-request.ts';
 import { type RestartDependencies, restartedRequest } from './restarted-request.ts';
+import { provedElsewhere } from './silent-login.ts';
 import {
   browserSecretOf,
   requestExpired,
@@ -33,6 +35,12 @@ export interface AuthorizationEndpoint {
   request(ctx: Context): Promise<void>;
   /** `GET /authorize/<uid>`: continues a request that waited for its user. */
   resume(ctx: Context): Promise<void>;
+  /**
+   * Answers a silent request whose browser was sent elsewhere ({@link SilentRedirect}).
+   * @param received the parameters of the request.
+   * @param login the login that the browser came back with, if any.
+   */
+  answerSilent(ctx: Context, received: ParsedUrlQuery, login: Login | undefined): Promise<void>;
   /**
    * Sends the browser back to the application with an error, in the response mode of the request, for a request
    * that failed before the engine saw it.
@@ -51,6 +59,16 @@ export type CheckRequest = (query: Readonly<ParsedUrlQuery>) => Promise<void>;
  */
 export type DirectRedirect = (ctx: Context, request: WaitingRequest) => Promise<string | undefined>;
 
+/**
+ * Returns the URL where the browser of a silent request (`prompt=none`) without a session goes before it is answered.
+ * @param request `params` as the engine has them, `received` as the endpoint has received them.
+ * @returns undefined where it is answered at once.
+ */
+export type SilentRedirect = (
+  ctx: Context,
+  request: { clientId: string; params: Readonly<ParsedUrlQuery>; received: ParsedUrlQuery },
+) => Promise<string | undefined>;
+
 /** The error that the application gets. */
 type Refusal = Pick<AuthError, 'error' | 'error_description'>;
 
@@ -58,6 +76,9 @@ interface AuthorizationDependencies extends ResumeDependencies, RestartDependenc
   config: Pick<Config, 'client' | 'knownOrganization' | 'resourceServer' | 'settings'>;
   challenges: Pick<Challenges, 'issueTicket' | 'spendTicket'>;
   directRedirect: DirectRedirect;
+  silentRedirect: SilentRedirect;
+  /** The requests that were answered with `login_required` because the browser has no session. */
+  lackingLogin: WeakSet<IncomingMessage>;
   waitingRequests: Pick<WaitingRequests, 'findByLocation'>;
   checkRequest: CheckRequest;
   enter: EnterEngine;
@@ -78,6 +99,8 @@ export function authorizationEndpoint({
   browsers,
   waitingRequests,
   directRedirect,
+  silentRedirect,
+  lackingLogin,
   endpointParameters,
   requestReader,
   ...deps
@@ -90,31 +113,47 @@ export function authorizationEndpoint({
     if (ctx.status === 303) ctx.status = 302;
     if (ctx.response.is('html') && typeof ctx.body === 'string') secureEnginePage(ctx, ctx.body);
   };
+  const begin = async (ctx: Context, received: ParsedUrlQuery) => {
+    // From here on a POST (OIDC Core §3.1.2.1) is handled as the GET that means the same.
+    ctx.method = 'GET';
+    const secret = newBrowserSecret(deps.random);
+    browsers.set(ctx.req, secret);
+    const browser = sha256(secret);
+    const resolved = await requestReader.authorization(ctx, received, browser);
+    checkRequestSize(resolved.parameters);
+    const request = await withVisitor(
+      deps,
+      await normalizeRequest({ ...deps, endpointParameters }, resolved, browser),
+      resolved.parameters,
+    );
+    const restarted = await restartedRequest(deps, ctx, request);
+    ctx.query = restarted?.query ?? request;
+    await checkRequest(ctx.query);
+    // Last, so that a request that is refused leaves the one that waits.
+    await restarted?.replace();
+    const params = ctx.query;
+    await answer(ctx);
+    return params;
+  };
   return {
     request: async (ctx) => {
       const received = ctx.method === 'POST' ? postedParameters(ctx) : ctx.query;
       checkRequestSize(received);
-      // From here on a POST (OIDC Core §3.1.2.1) is handled as the GET that means the same.
-      ctx.method = 'GET';
-      const secret = newBrowserSecret(deps.random);
-      browsers.set(ctx.req, secret);
-      const browser = sha256(secret);
-      const resolved = await requestReader.authorization(ctx, received, browser);
-      checkRequestSize(resolved.parameters);
-      const request = await withVisitor(
-        deps,
-        await normalizeRequest({ ...deps, endpointParameters }, resolved, browser),
-        resolved.parameters,
-      );
-      const restarted = await restartedRequest(deps, ctx, request);
-      ctx.query = restarted?.query ?? request;
-      await checkRequest(ctx.query);
-      // Last, so that a request that is refused leaves the one that waits.
-      await restarted?.replace();
-      await answer(ctx);
+      const params = await begin(ctx, received);
+      if (lackingLogin.has(ctx.req)) {
+        const clientId = String(params.client_id);
+        const url = await silentRedirect(ctx, { clientId, params, received });
+        if (url !== undefined) leaveFor(ctx, url);
+        return;
+      }
       const waiting = await waitingRequests.findByLocation(ctx, ctx.response.get('Location'));
       const providerUrl = waiting && (await directRedirect(ctx, waiting));
       if (providerUrl !== undefined) ctx.redirect(providerUrl);
+    },
+    answerSilent: async (ctx, received, login) => {
+      ctx.url = '/authorize';
+      if (login !== undefined) provedElsewhere.set(ctx, login);
+      await begin(ctx, received);
     },
     refuse: async (ctx, parameters, { error, error_description: description }) => {
       ctx.method = 'GET';
@@ -132,6 +171,13 @@ export function authorizationEndpoint({
       unbindBrowser(ctx, uid);
     },
   };
+}
+
+/** Replaces the answer of the engine by a redirect. */
+function leaveFor(ctx: Context, url: string): void {
+  ctx.remove('Content-Security-Policy');
+  ctx.status = 302;
+  ctx.redirect(url);
 }
 
 function postedParameters(ctx: Context): ParsedUrlQuery {

@@ -2,6 +2,8 @@
 // a page.
 import { errors, type KoaContextWithOIDC } from 'oidc-provider';
 import type { LoginTickets } from '../../capabilities/protection/login-tickets.ts';
+import { requestValue } from '../../http/server/request-target.ts';
+import type { Login } from '../../users/login.ts';
 import { transferOf } from '../admission/exchange-context.ts';
 import { loginRequirements, type SecondFactor } from '../admission/second-factor.ts';
 import { readExtensions } from '../base/request-extensions.ts';
@@ -9,6 +11,9 @@ import { loginAnswer, throwRefusal } from '../login/browser-login.ts';
 import type { Settlement } from '../login/settle.ts';
 import type { TransferRedemption, TransferredSessions } from '../session/session-transfer.ts';
 import type { Sessions } from '../session/sessions.ts';
+
+/** The login with which the browser of a silent request has come back from where it was sent (`SilentRedirect`). */
+export const provedElsewhere = requestValue<Login>('login proved elsewhere');
 
 interface SilentLoginDependencies {
   tickets: LoginTickets;
@@ -37,7 +42,8 @@ export async function logInSilently(deps: SilentLoginDependencies, ctx: KoaConte
   await deps.transferred.restrict(ctx, transferred?.transfer ?? transferOf(ctx.oidc.session));
   const { loginTicket: ticket } = readExtensions(params);
   if (!ctx.oidc.prompts.has('none')) return;
-  const login = transferred ?? (ticket && (await deps.tickets.redeem(ctx, ticket, clientId)));
+  const elsewhere = provedElsewhere.of(ctx);
+  const login = transferred ?? elsewhere ?? (ticket && (await deps.tickets.redeem(ctx, ticket, clientId)));
   if (!login) return;
   const decision = await deps.settle.decide(login, {
     clientId,
@@ -47,7 +53,8 @@ export async function logInSilently(deps: SilentLoginDependencies, ctx: KoaConte
   });
   if (decision.is === 'incomplete') throw new errors.LoginRequired(deps.secondFactor.description);
   if (decision.is === 'refused') {
-    if (decision.refusal.error === 'invalid_grant') return;
+    // Who was logged in elsewhere may still log in here as somebody else.
+    if (decision.refusal.error === 'invalid_grant' || login === elsewhere) return;
     return throwRefusal(decision.refusal);
   }
   await leaveOtherAccount(deps, ctx, login.userId);

@@ -405,7 +405,7 @@ export interface PendingOffer {
 /** The members of a waiting request that are known at every path. */
 export type WaitingRequest = Pick<
   ShownWaitingRequest,
-  'uid' | 'prompt' | 'clientId' | 'params' | 'link' | 'offer'
+  'uid' | 'prompt' | 'clientId' | 'params' | 'userId' | 'link' | 'offer'
 >;
 
 /** The answer with which a waiting request continues. */

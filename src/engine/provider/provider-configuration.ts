@@ -27,7 +27,7 @@ import {
   extraParameters,
   type UseTicket,
 } from '../authorize/authorization-parameters.ts';
-import type { CheckRequest, DirectRedirect } from '../authorize/authorize.ts';
+import type { CheckRequest, DirectRedirect, SilentRedirect } from '../authorize/authorize.ts';
 import type { PushedRequests } from '../authorize/pushed-requests.ts';
 import { waitingPath } from '../authorize/waiting-requests.ts';
 import { richAuthorizationRequests } from '../base/authorization-details.ts';
@@ -66,6 +66,7 @@ import { policy } from '../login/policy.ts';
 import type { LogoutChannels } from '../session/logout-channels.ts';
 import type { SessionTransfers, TransferredSessions } from '../session/session-transfer.ts';
 import { accessTokenFormat } from '../token/access-token.ts';
+import type { OldRefreshTokens } from '../token/moved-refresh-tokens.ts';
 import { extendRefreshToken, type RefreshTargets } from '../token/refresh.ts';
 import { loadGrant } from '../token/token-grants.ts';
 import type { VendorGrant } from '../token/tokens.ts';
@@ -103,10 +104,13 @@ export interface EngineDependencies {
   endpointParameters: ReadonlySet<string>;
   checkRequest: CheckRequest;
   directRedirect: DirectRedirect;
+  silentRedirect: SilentRedirect;
   connectionFault: ConnectionFault;
   certificates: ClientCertificates;
   /** How applications learn that a session has ended. */
   logoutChannels: LogoutChannels;
+  /** The refresh tokens of the tenant that this one takes the place of; undefined where no move is possible. */
+  oldRefreshTokens?: OldRefreshTokens | undefined;
   measures?: Pick<Measures, 'tokensIssued'> | undefined;
 }
 

@@ -69,6 +69,7 @@ import {
 } from '../session/session-transfer.ts';
 import { createSessions, type Sessions } from '../session/sessions.ts';
 import { type Introspect, introspection } from '../token/introspection.ts';
+import { replaceOldTokens } from '../token/moved-refresh-tokens.ts';
 import { refreshTargets } from '../token/refresh.ts';
 import { type IdTokenReaders, idTokenReaders } from '../token/sent-id-tokens.ts';
 import { type RedeemServerLoginCode, serverLoginCodes } from '../token/server-login-codes.ts';
@@ -116,6 +117,16 @@ function bindInteractionTo(browsers: WeakMap<IncomingMessage, string>): BindWait
     const { client } = (ctx as KoaContextWithOIDC).oidc;
     if (client !== undefined) rememberBegun(ctx, uid, client.clientId);
   };
+}
+
+/** Collects the silent requests that are answered with `login_required` because nobody is logged in at their browser. */
+function requestsLackingLogin(provider: Provider): WeakSet<IncomingMessage> {
+  const requests = new WeakSet<IncomingMessage>();
+  provider.on('authorization.error', (ctx, error) => {
+    if (!(error instanceof errors.LoginRequired) || !ctx.oidc.prompts.has('none')) return;
+    if (ctx.oidc.session?.accountId === undefined) requests.add(ctx.req);
+  });
+  return requests;
 }
 
 // docs/understand/decisions/authorize.md#every-authorization-response-has-iss
@@ -186,6 +197,14 @@ function adaptedProvider(
       }),
     ),
   );
+  // Before the commit, in which the grant of the token that it puts in the place of the old one would not be found.
+  if (deps.oldRefreshTokens !== undefined) {
+    const replaceOldToken = replaceOldTokens(provider, deps.oldRefreshTokens, deps);
+    wrapGrants(provider, ['refresh_token'], async (work, ctx) => {
+      await replaceOldToken(ctx);
+      await work();
+    });
+  }
   registerMessageModes(provider, deps.errorPage);
   nameIssuer(provider, deps.issuer);
   protectRedirects(provider);
@@ -230,7 +249,10 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
   const grantStorage = storeGrants(provider, parts.loginActions);
   const waiting = waitingRequests(provider, deps);
   const receiving = { enter, requestReader: requestReader({ ...shared, issuer }) };
-  const authorizing = { ...receiving, provider, sessions, grantStorage, browsers, waitingRequests: waiting };
+  const lackingLogin = requestsLackingLogin(provider);
+  const authorizing = {
+    ...{ ...receiving, provider, sessions, grantStorage, browsers, lackingLogin, waitingRequests: waiting },
+  };
   return {
     enter,
     sendDiscovery: cachedDocument(config),

@@ -102,6 +102,21 @@ export function refreshTokenId(random: Random): string {
   return family + random(TOKEN_SECRET.bytes).toString('base64url');
 }
 
+/**
+ * Returns the value of a refresh token that is derived from something else.
+ * @param derived at least 48 bytes, which only this tenant can compute.
+ */
+export function derivedTokenId(derived: Buffer): string {
+  const end = FAMILY_ID.bytes + TOKEN_SECRET.bytes;
+  const [family, secret] = [derived.subarray(0, FAMILY_ID.bytes), derived.subarray(FAMILY_ID.bytes, end)];
+  return family.toString('base64url') + secret.toString('base64url');
+}
+
+/** Whether a text has the form of our refresh tokens. */
+export function isRefreshTokenId(text: string): boolean {
+  return familyOf(text) !== undefined && /^[\w-]+$/.test(text);
+}
+
 /** Returns the family of a token. @returns undefined for a text that is no token. */
 function familyOf(id: string | undefined): string | undefined {
   return id?.length === FAMILY_ID.characters + TOKEN_SECRET.characters

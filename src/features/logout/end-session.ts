@@ -21,6 +21,14 @@ export interface EndSessionDependencies extends FederatedDependencies {
   issuer: string;
   sessions: Sessions;
   events: Events;
+  // docs/understand/decisions/moving.md#a-logout-here-is-a-logout-at-the-old-tenant
+  /** For a move from another tenant, whose session must not log the user in again. */
+  oldSessions: {
+    /** Remembers in the browser that its user has logged out. */
+    leave(ctx: Context): Promise<void>;
+    /** Whether a session was begun by one of that tenant, where the logout then ends it, too. */
+    isOfOldTenant(session: UserSession): Promise<boolean>;
+  };
 }
 
 export interface LogoutOutcome {
@@ -41,10 +49,12 @@ export async function endSession(
   const { sessions, events } = deps;
   const session = await sessions.current(ctx);
   sessions.forget(ctx);
+  await deps.oldSessions.leave(ctx);
   if (session === undefined) return { to: returnTo, frames: [] };
   const ownPage = `${deps.baseUrl}${SIGNED_OUT_PATH}`;
   const last = returnTo ?? ownPage;
-  const provider = federated ? await federatedLogout(deps, session, last) : undefined;
+  const endsElsewhere = federated || (await deps.oldSessions.isOfOldTenant(session));
+  const provider = endsElsewhere ? await federatedLogout(deps, session, last) : undefined;
   const frames = await frontChannelFrames(deps.config, deps.issuer, session);
   const to = await sessions.end(session.sid, {
     reason: 'rp-logout',

@@ -39,14 +39,13 @@ const TTL = 3600;
  * Returns the URL at which the user logs out of the session's identity provider.
  * @param returnTo where the browser goes afterwards. Stored under a one-time `state` and never sent along, so that
  *   nobody can replace it.
- * @returns undefined when the session's connection has no logout URL.
+ * @returns undefined when there is no such URL.
  */
 export async function federatedLogout(
   deps: FederatedDependencies,
   session: UserSession,
   returnTo: string,
 ): Promise<string | undefined> {
-  if (session.connection === undefined) return undefined;
   const { secret: state } = await deps.challenges.issueTicket({
     purpose: PURPOSE,
     subject: session.sid,

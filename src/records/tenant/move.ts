@@ -25,6 +25,12 @@ export interface OldApplication {
 /** Browsers without a session here are sent to the old tenant, by an application that it has for this. */
 export type SessionBridge = Bridge & OldApplication;
 
+/** Refresh tokens that are not known here are redeemed at the old tenant, by the application that presents them. */
+export interface RefreshTokenBridge extends Bridge {
+  /** By client id here: what an application is at the old tenant where that differs, null where its tokens are not accepted. */
+  applications?: Record<string, OldApplication | null>;
+}
+
 export interface MoveRecord extends Bridge, Stored {
   /** `https://` and the old tenant's canonical name, without a path: its custom domain leads here after the move. */
   origin: string;
@@ -33,10 +39,14 @@ export interface MoveRecord extends Bridge, Stored {
   /** Passwords, by the id of the connection here; at the old tenant the connection has the same name. */
   passwords: Record<string, Bridge>;
   sessions?: SessionBridge;
-  refresh_tokens?: Bridge;
+  refresh_tokens?: RefreshTokenBridge;
 }
 
-export const moveSecrets = ['management.client_secret', 'sessions.client_secret'];
+export const moveSecrets = [
+  'management.client_secret',
+  'sessions.client_secret',
+  'refresh_tokens.applications.*.client_secret',
+];
 
 /** Returns whether a bridge of a move is open. @param now epoch milliseconds, of the time of day. */
 export function isOpen(move: Readonly<Bridge>, bridge: Readonly<Bridge> | undefined, now: number): boolean {
