@@ -1,5 +1,12 @@
 // Entries of lists of URLs in a tenant file: those that must not be there, and those that may not do what they look like.
-import { entryFault, isInForce, isPattern, URL_LISTS, wildcardsOf } from '../records/clients/allowed-urls.ts';
+import {
+  entryFault,
+  hasMark,
+  isInForce,
+  isPattern,
+  URL_LISTS,
+  wildcardsOf,
+} from '../records/clients/allowed-urls.ts';
 import type { TenantFile } from '../records/tenant/tenant.ts';
 
 /** Returns wildcards and placeholders that are not allowed, with the reason. */
@@ -13,6 +20,9 @@ export function urlFaults({ tenant, clients }: TenantFile): string[] {
     ...faultsOf(tenant.allowed_logout_urls, 'tenant.allowed_logout_urls', true),
     ...clients.flatMap((client, index) =>
       URL_LISTS.flatMap((list) => faultsOf(client[list], `clients[${index}].${list}`, false)),
+    ),
+    ...clients.flatMap(({ initiate_login_uri: address = '' }, index) =>
+      hasMark(address) ? [`clients[${index}].initiate_login_uri: ${address} is no single address`] : [],
     ),
   ];
 }

@@ -248,6 +248,45 @@ describe('/organizations', () => {
     expect(server.logged()).not.to.contain(created.ticket_id);
   });
 
+  it("invites to the host in the organization's metadata, and to no other place", async () => {
+    const placed = async (address: string, metadata: Record<string, string>) => {
+      const { client_id: id = '' } = await management.clients.create({
+        name: 'Placed',
+        organization_usage: 'allow',
+        initiate_login_uri: address,
+      });
+      await management.organizations.update(organization, { metadata });
+      const body = JSON.stringify(invitation({ client_id: id, send_invitation_email: false }));
+      const { invitation_url: url } = await jsonOf(await request('/invitations', { method: 'POST', body }));
+      return typeof url === 'string' ? url.split('?')[0] : undefined;
+    };
+    const HOST = '{organization.metadata.public_host}';
+    expect(await placed(`https://${HOST}/login`, { public_host: 'login.acme.test' })).to.equal(
+      'https://login.acme.test/login',
+    );
+    expect(await placed(`https://${HOST}.app.test/login`, { public_host: 'acme' })).to.equal(
+      'https://acme.app.test/login',
+    );
+    for (const [address, metadata] of [
+      [`https://${HOST}/login`, {}],
+      ['https://{organization.metadata.host}/login', { host: 'login.acme.test' }],
+      [`https://app.test/${HOST}`, { public_host: 'acme' }],
+      [`https://${HOST}/{organization.metadata.public_path}`, { public_host: 'acme.test', public_path: 'x' }],
+      ['https://{custom_domain.metadata.public_host}/login', { public_host: 'acme.test' }],
+      ...[
+        'evil.test/',
+        'evil.test#',
+        'a@evil.test',
+        'evil.test\\',
+        'b\u00fccher.test',
+        '',
+        'a..b',
+        '%65vil.test',
+      ].map((public_host) => [`https://${HOST}.app.test/login`, { public_host }]),
+    ] as [string, Record<string, string>][])
+      expect(await placed(address, metadata), `${address} ${JSON.stringify(metadata)}`).to.equal(undefined);
+  });
+
   it('lists invitations without a total, newest first, and deletes them', async () => {
     const first = await invitations().create(organization, invitation({ send_invitation_email: false }));
     server.tick(1000);

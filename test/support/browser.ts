@@ -28,7 +28,7 @@ const SWITCHES = [
   // Pages live for seconds, so optimized recompilation of scripts takes more time than it saves.
   '--js-flags=--no-turbofan --no-maglev',
   // Only names of this machine resolve.
-  '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE 127.0.0.1, EXCLUDE [::1]',
+  '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE *.localhost, EXCLUDE 127.0.0.1, EXCLUDE [::1]',
 ];
 
 /** A test's share of the browser: contexts that share nothing with those of other tests. */

@@ -5,6 +5,7 @@ import type { Context } from 'koa';
 import { begunBy } from '../../http/begun-requests.ts';
 import type { AuthError } from '../../http/errors.ts';
 import { withParameters } from '../../http/server/body.ts';
+import { loginAddressOf } from '../../records/clients/login-address.ts';
 import type { Config } from '../../tenant/config.ts';
 
 interface LoginRouteDependencies {
@@ -31,8 +32,8 @@ export async function loginRouteFor(
   const client = clientId === '' ? undefined : await config.client(clientId);
   // An application that is not the tenant's, such as the console, does not begin at the tenant's address.
   const byTenant = clientId === '' || client !== undefined;
-  const address =
-    client?.initiate_login_uri ?? (byTenant ? config.settings().tenant.default_redirection_uri : undefined);
+  const own = client === undefined ? undefined : loginAddressOf(client);
+  const address = own ?? (byTenant ? config.settings().tenant.default_redirection_uri : undefined);
   const url = URL.parse(address ?? '');
   if (url === null || (url.protocol !== 'https:' && url.protocol !== 'http:')) return undefined;
   return withParameters(url.href, { iss: issuer });

@@ -87,6 +87,10 @@ function isLiteral(entry: string): boolean {
 /** Returns whether an entry stands for more than one address, or for none. */
 export const isPattern = (entry: string): boolean => !isLiteral(entry);
 
+/** Whether an address has a wildcard in its host, or the placeholder of a name. */
+export const hasMark = (address: string): boolean =>
+  (AUTHORITY.exec(address)?.[1] ?? '').includes('*') || address.includes(ORGANIZATION_NAME);
+
 /** Whether a pattern can match anything: it is allowed, and the application can have it. */
 export function isInForce(
   entry: string,

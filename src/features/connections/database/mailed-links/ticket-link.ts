@@ -1,5 +1,6 @@
 // Links to the account pages that an application requests and delivers itself, instead of a mail.
 import type { Challenges, VerifiedChallenge } from '../../../../capabilities/protection/challenges.ts';
+import { loginAddressOf } from '../../../../records/clients/login-address.ts';
 import type { AddressKind } from '../../../../records/connections/identities.ts';
 import type { Random } from '../../../../runtime/secrets.ts';
 import type { Config } from '../../../../tenant/config.ts';
@@ -75,13 +76,14 @@ export function ticketOptions({ data }: VerifiedChallenge): TicketOptions | unde
 
 /** Returns the URL that a ticket's page redirects to: its own, else the application's `initiate_login_uri`. */
 export async function ticketTarget(
-  config: Pick<Config, 'client'>,
+  config: Pick<Config, 'client' | 'organization'>,
   verifiedChallenge: VerifiedChallenge,
 ): Promise<{ url: string; includeEmail: boolean } | undefined> {
   const options = ticketOptions(verifiedChallenge);
   if (options === undefined) return undefined;
-  const { clientId } = verifiedChallenge.data;
+  const { clientId, organization: id } = verifiedChallenge.data;
   const client = typeof clientId === 'string' ? await config.client(clientId) : undefined;
-  const url = options.resultUrl ?? client?.initiate_login_uri;
+  const organization = typeof id === 'string' ? await config.organization(id) : undefined;
+  const url = options.resultUrl ?? (client && loginAddressOf(client, organization));
   return url === undefined ? undefined : { url, includeEmail: options.includeEmail };
 }

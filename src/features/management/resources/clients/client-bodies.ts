@@ -3,6 +3,7 @@
 import { z } from 'zod';
 import { isCallback } from '../../../../http/schemes.ts';
 import { TOKEN_ALGS } from '../../../../records/base/signing-algs.ts';
+import { hasMark } from '../../../../records/clients/allowed-urls.ts';
 import { CONTENT_ENCRYPTION, ENCRYPTION_ALGS } from '../../../../records/clients/encryption.ts';
 import { REDIRECTION_POLICIES, SECURITY_MODES } from '../../../../records/clients/third-parties.ts';
 import { urlList } from '../../url-lists.ts';
@@ -19,8 +20,7 @@ const callbacks = urlList('callback-url', {
 /** Where the browser is sent is one address. */
 const loginAddress = text().superRefine((address, { addIssue }) => {
   const message = `Object didn't pass validation for format absolute-uri-or-empty: ${address}`;
-  if (/^[^/]*\/\/[^/?#]*\*|\{organization_name\}/.test(address))
-    addIssue({ code: 'custom', message, input: address });
+  if (hasMark(address)) addIssue({ code: 'custom', message, input: address });
 });
 const object = z.record(z.string(), z.unknown());
 const nullable = <S extends z.ZodType>(schema: S) => schema.nullable();

@@ -4,6 +4,7 @@ import type { Messages } from '../../../../capabilities/delivery/delivery-messag
 import { withParameters } from '../../../../http/server/body.ts';
 import { normalizeEmail } from '../../../../records/base/email.ts';
 import type { Frozen } from '../../../../records/base/record.ts';
+import { loginAddressOf } from '../../../../records/clients/login-address.ts';
 import type { Client, Organization } from '../../../../records/collections.ts';
 import type { InvitationRecord } from '../../../../records/users/organizations.ts';
 import { type Clock, epochSeconds } from '../../../../runtime/clock.ts';
@@ -88,7 +89,7 @@ async function clientAndAddress(store: Store, organization: Organization, reques
   const client = await store.collection('clients').get(request.client_id);
   if (client === undefined) throw apiError(404, 'The client does not exist', 'inexistent_client');
   // The tenant's default login route serves clients that have none.
-  const address = client.initiate_login_uri ?? (await defaultRoute(store));
+  const address = loginAddressOf(client, organization) ?? (await defaultRoute(store));
   if (address === undefined || !URL.canParse(address)) {
     throw apiError(400, 'A default login route is required to generate the invitation url.', 'invalid_body');
   }
