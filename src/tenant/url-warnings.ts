@@ -2,7 +2,7 @@
 import {
   entryFault,
   hasMark,
-  isInForce,
+  idleReason,
   isPattern,
   URL_LISTS,
   wildcardsOf,
@@ -33,8 +33,9 @@ export function urlWarnings({ clients }: TenantFile): string[] {
     URL_LISTS.flatMap((list) =>
       client[list].flatMap((entry, index) => {
         const place = `clients[${at}].${list}[${index}]`;
-        if (isPattern(entry))
-          return isInForce(entry, client) ? [] : [`${place}: ${entry} matches nothing in this application`];
+        const reason = idleReason(entry, client);
+        if (reason !== undefined) return [`${place}: ${entry} matches nothing: ${reason}`];
+        if (isPattern(entry)) return [];
         return entry.includes('*')
           ? [`${place}: * in ${entry} stands for itself: it is a wildcard in the host only`]
           : [];
@@ -43,18 +44,23 @@ export function urlWarnings({ clients }: TenantFile): string[] {
   );
 }
 
-/** Returns warnings about wildcards, for production. */
+const MAX_NAMED = 5;
+
+/** Returns warnings about wildcards, for production; one for each application. */
 export function wildcardWarnings({ tenant, clients }: TenantFile): string[] {
-  const own = wildcardsOf(tenant);
+  const warningOf = (at: string, owner: Parameters<typeof wildcardsOf>[0], advice: string) => {
+    const entries = wildcardsOf(owner);
+    const more = entries.length > MAX_NAMED ? ` and ${entries.length - MAX_NAMED} more` : '';
+    return entries.length === 0 ? [] : [`${at}: ${entries.slice(0, MAX_NAMED).join(', ')}${more}: ${advice}`];
+  };
   return [
-    ...(own.length > 0
-      ? [`tenant.allowed_logout_urls: ${own.join(', ')}: name the hosts in production`]
-      : []),
-    ...clients.flatMap((client, index) => {
-      const entries = wildcardsOf(client);
-      const advice =
-        'whoever gets a page at such a host gets logins of this application; name the hosts, or use {organization_name}';
-      return entries.length > 0 ? [`clients[${index}]: ${entries.join(', ')}: ${advice}`] : [];
-    }),
+    ...warningOf('tenant.allowed_logout_urls', tenant, 'name the hosts in production'),
+    ...clients.flatMap((client, index) =>
+      warningOf(
+        `clients[${index}]`,
+        client,
+        'whoever gets a page at such a host gets logins of this application; name the hosts, or use {organization_name}',
+      ),
+    ),
   ];
 }

@@ -136,10 +136,10 @@ describe('wildcards in lists of URLs', () => {
       });
       const said = stdout + stderr;
       expect(code).to.equal(0);
-      expect(said).to.include('https://{organization_name}.example.com matches nothing in this application');
+      expect(said).to.include('https://{organization_name}.example.com matches nothing: organization_usage');
       expect(said).to.include('* in https://app.example.com/* stands for itself');
       expect(said).to.include(
-        'https://{custom_domain.metadata.public_app}.example.com matches nothing in this application',
+        'https://{custom_domain.metadata.public_app}.example.com matches nothing: its placeholder',
       );
       expect(
         (await check({ organization_usage: 'allow', callbacks: ['https://{organization_name}.example.com'] }))

@@ -91,20 +91,25 @@ export const isPattern = (entry: string): boolean => !isLiteral(entry);
 export const hasMark = (address: string): boolean =>
   (AUTHORITY.exec(address)?.[1] ?? '').includes('*') || address.includes(ORGANIZATION_NAME);
 
-/** Whether a pattern can match anything: it is allowed, and the application can have it. */
-export function isInForce(
+/** Returns why an entry matches nothing in an application, though it may be there; undefined where it matches something. */
+export function idleReason(
   entry: string,
-  { is_first_party: isFirst, organization_usage: usage = 'deny' }: ListOwner,
-): boolean {
-  const kind = isFirst === false ? undefined : patternOf(entry)?.kind;
-  return kind === 'wildcard' || (kind === 'organization' && usage !== 'deny');
+  { is_first_party: isFirstParty, organization_usage: usage = 'deny' }: ListOwner,
+): string | undefined {
+  if (isLiteral(entry)) return undefined;
+  const pattern = patternOf(entry);
+  if (pattern === undefined) return 'its placeholder has no value here';
+  if (isFirstParty === false) return 'URLs of third-party applications have no wildcards and placeholders';
+  return pattern.kind === 'organization' && usage === 'deny'
+    ? 'organization_usage of the application is neither allow nor require'
+    : undefined;
 }
 
-/** Returns the entries of a record's lists that have a wildcard, each once. */
+/** Returns the wildcards in force in the lists of an application or the tenant, each once. */
 export function wildcardsOf(
-  owner: { readonly [list in (typeof URL_LISTS)[number]]?: readonly string[] },
+  owner: ListOwner & { readonly [list in (typeof URL_LISTS)[number]]?: readonly string[] },
 ): string[] {
-  const entries = URL_LISTS.flatMap((list) => owner[list] ?? []);
+  const entries = owner.is_first_party === false ? [] : URL_LISTS.flatMap((list) => owner[list] ?? []);
   return [...new Set(entries)].filter((entry) => patternOf(entry)?.kind === 'wildcard');
 }
 

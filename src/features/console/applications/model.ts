@@ -55,7 +55,10 @@ export function applicationOf(record: Record<string, unknown>): Application {
     kind: kindOf(app_type),
     callbacks: texts('callbacks'),
     allowed_logout_urls: texts('allowed_logout_urls'),
-    wildcards: wildcardsOf(Object.fromEntries(URL_LISTS.map((list) => [list, texts(list)]))),
+    wildcards: wildcardsOf({
+      ...Object.fromEntries(URL_LISTS.map((list) => [list, texts(list)])),
+      is_first_party: is_first_party !== false,
+    }),
     grant_types: texts('grant_types'),
     token_endpoint_auth_method: typeof method === 'string' ? method : undefined,
     is_first_party: is_first_party !== false,
