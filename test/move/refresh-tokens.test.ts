@@ -152,6 +152,11 @@ describe('a refresh token of the old tenant', () => {
     const second = await jsonOf(refresh('web', theirs));
     expect(second.refresh_token).to.equal(first.refresh_token);
     expect(asked().length).to.equal(1);
+    await server.store.collection('moves').delete('move');
+    expect((await refresh('web', theirs)).status, 'after the move').to.equal(200);
+    expect(await jsonOf(refresh('web', `v1.${'N'.repeat(86)}`))).to.deep.equal(INVALID);
+    expect(asked().length).to.equal(1);
+    await openBridges(server, old);
   });
 
   it('of a stranger is refused as any other, asked about once, and only if it has the form of theirs', async () => {
@@ -183,7 +188,9 @@ describe('a refresh token of the old tenant', () => {
     clientId: 'web' | 'spa' = 'web',
   ): Promise<Record<string, any>> => {
     const theirs = await oldToken(clientId);
-    old.instead['POST /oauth/token'] = changing(instead);
+    old.instead['POST /oauth/token'] = changing((body, asked) =>
+      asked.form.grant_type === 'refresh_token' ? instead(body, asked) : body,
+    );
     const answer = await jsonOf(refresh(clientId, theirs));
     delete old.instead['POST /oauth/token'];
     return answer;

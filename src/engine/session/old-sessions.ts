@@ -12,8 +12,8 @@ interface OldSession {
   id: string;
   /** Identifies the browser that has it. */
   browser: string;
-  /** Until when sessions of the old tenant are accepted, ISO 8601. */
-  until: string;
+  /** Until when it might begin a session here, epoch seconds. */
+  until: number;
 }
 
 /**
@@ -35,8 +35,7 @@ export function oldSessionUses({ store, clock }: { store: Store; clock: Clock })
       const isSame = current?.payload.browser === browser && now - Number(current.payload.at) < AT_ONCE;
       mayUse = current === undefined || isSame;
       if (current !== undefined) return thawed(current);
-      const expiresAt = Math.ceil(Date.parse(until) / 1000);
-      return { id: key, model: 'MovedSession', payload: { browser, at: now }, expiresAt };
+      return { id: key, model: 'MovedSession', payload: { browser, at: now }, expiresAt: until };
     });
     return mayUse;
   };

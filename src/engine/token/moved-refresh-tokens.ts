@@ -38,14 +38,14 @@ export interface MovedGrant {
 }
 
 /**
- * What became of a token at the old tenant. `refused`: it will not be asked again. `failed`: it could not be asked, or its
- * answer was not accepted. `limited`: it was not asked, because too many unknown tokens came.
+ * What became of a token at the old tenant. `refused`: it will not be asked again for a day. `failed`: it could not be asked, or
+ * its answer was not accepted.
  */
-export type OldTenantAnswer = { grant: MovedGrant } | 'refused' | 'failed' | 'limited';
+export type OldTenantAnswer = { grant: MovedGrant } | 'refused' | 'failed';
 
 export interface OldRefreshTokens {
-  /** Whether there is a move, and a text has the form of refresh tokens of the hosted service. */
-  mayBe(token: string): Promise<boolean>;
+  /** Whether a text has the form of refresh tokens of the hosted service. */
+  hasForm(token: string): boolean;
   /** Whether the old tenant may still be asked about a token of an application. */
   isOpenTo(ctx: Context, clientId: string): Promise<boolean>;
   /** Takes what asking needs from the limits. @returns false if there were too many. */
@@ -68,10 +68,10 @@ const SECRET = 'moved refresh tokens';
 const MODEL = 'MovedRefreshToken';
 
 /**
- * How long it is remembered that a token was asked about, seconds: while the answer is awaited, after a refusal, and after a
- * failure. The old tenant itself decides whether a token can be redeemed again when it is not remembered any more.
+ * How long it is remembered that a token was asked about, seconds: while the answer is awaited, after a failure, after a refusal,
+ * and after a success, when it must not be redeemed anew once its successor has ended (longer than a move can be open).
  */
-const REMEMBERED = { asking: 60, refused: 86_400, failed: 30 } as const;
+const REMEMBERED = { asking: 60, failed: 30, refused: 86_400, moved: 400 * 86_400 } as const;
 /** How often a request that came while another asks looks for the outcome, and for how long; milliseconds. */
 const POLL_MS = 100;
 const WAIT_MS = 15_000;
@@ -141,10 +141,9 @@ export function replaceOldTokens(
     let outcome: State = 'failed';
     try {
       const answer = await oldRefreshTokens.redeem(ctx, { clientId: client.clientId, token });
-      outcome = answer === 'failed' ? 'failed' : 'refused';
+      outcome = typeof answer === 'object' ? 'moved' : answer;
       return typeof answer === 'object' && (await issue(deps, provider, client, { ...answer, value }));
     } finally {
-      // Also after a success: once its successor has ended, the token must not be redeemed anew.
       await remember(key, outcome);
     }
   };
@@ -152,8 +151,11 @@ export function replaceOldTokens(
     const { client, params } = ctx.oidc;
     const token = params?.refresh_token;
     if (client === undefined || params === undefined || typeof token !== 'string') return;
-    if (isRefreshTokenId(token) || !(await oldRefreshTokens.mayBe(token))) return;
+    if (isRefreshTokenId(token) || !oldRefreshTokens.hasForm(token)) return;
     const { clientId } = client;
+    const isOpen = await oldRefreshTokens.isOpenTo(ctx, clientId);
+    // After the move, values of the old tenant still mean tokens of ours. Where none has moved, there is no secret.
+    if (!isOpen && (await deps.store.collection('sharedSecrets').get(SECRET)) === undefined) return;
     const about = `${clientId}\n${token}`;
     const value = derivedTokenId(
       createHmac('sha512', await sharedSecret(deps, SECRET))
@@ -166,7 +168,7 @@ export function replaceOldTokens(
       Object.assign(params, { refresh_token: value });
     };
     if (await exists(value)) return place();
-    if (!(await oldRefreshTokens.isOpenTo(ctx, clientId))) return;
+    if (!isOpen) return;
     if ((await artifacts.get(key)) === undefined && !(await oldRefreshTokens.admit(ctx, clientId)))
       throw tooMany();
     if (await begin(key)) {

@@ -68,7 +68,7 @@ export function oldRefreshTokens(deps: RefreshBridgeDependencies): OldRefreshTok
     return credentials && { move, client, credentials };
   };
   return {
-    mayBe: async (token) => FORM.test(token) && (await config.move()) !== undefined,
+    hasForm: (token) => FORM.test(token),
     isOpenTo: async (ctx, clientId) => (await openFor(ctx, clientId)) !== undefined,
     admit: async (ctx, clientId) => {
       const client = await config.client(clientId);
@@ -128,7 +128,7 @@ async function redeem(
   ctx: Context,
   open: Open,
   token: string,
-): Promise<Exclude<OldTenantAnswer, 'limited'>> {
+): Promise<OldTenantAnswer> {
   const { client, credentials, move } = open;
   const about = { client_id: client.client_id, ip: ctx.ip };
   let tokens: OldTokens | undefined;

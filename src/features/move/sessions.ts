@@ -391,11 +391,11 @@ async function admitted(
   if (question.freshSince !== undefined && authTime < question.freshSince - TOLERANCE)
     throw new NotAdmitted('its user authenticated longer ago than the request accepts');
   // A session here counts from the authentication, wherever that was.
-  const lifetime = deps.config.settings().tenant.session_lifetime * 3600;
-  if (authTime + lifetime <= now) throw new NotAdmitted('it is older than sessions here may be');
+  const until = authTime + deps.config.settings().tenant.session_lifetime * 3600;
+  if (until <= now) throw new NotAdmitted('it is older than sessions here may be');
   const user = await userOfProof(deps, move, userId, authTime);
-  const use = { id: session, browser: question.browser, until: move.sessions?.until ?? move.until };
-  if (!(await deps.useOldSession(use))) throw new NotAdmitted('it has begun a session here before');
+  if (!(await deps.useOldSession({ id: session, browser: question.browser, until })))
+    throw new NotAdmitted('it has begun a session here before');
   return {
     userId: user.id,
     connection: (await onlyConnection(deps, user.id)) ?? '',
