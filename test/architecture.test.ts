@@ -22,6 +22,7 @@ const LAYERS: string[][] = [
     'features/factors',
     'features/grants',
     'features/logout',
+    'features/registration',
     'features/saml',
     'features/management',
     'features/development',

@@ -4,6 +4,7 @@
 import type { Bound, CollectionSpec, Key } from './base/collection-spec.ts';
 import type { LogCountRecord, LogEventRecord, LogStreamPositionRecord } from './base/log-events.ts';
 import { accountsOf, type Frozen, type Stored, sessionUid, text } from './base/record.ts';
+import { REGISTRATIONS, type RegistrationRecord } from './clients/registrations.ts';
 import {
   ADDRESS_KINDS,
   type AddressKind,
@@ -350,6 +351,7 @@ export interface Records {
   logCounts: LogCountRecord;
   logStreamPositions: LogStreamPositionRecord;
   moves: MoveRecord;
+  registrations: RegistrationRecord;
   moveCounts: MoveCountRecord;
 }
 
@@ -503,6 +505,14 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
   logCounts: { writtenFor: 'operators', unique: {}, indexes: {} },
   logs: logsSpec,
   moves: { writtenFor: 'operators', unique: {}, indexes: {}, sealed: moveSecrets, cached: true },
+  registrations: {
+    writtenFor: { strangers: REGISTRATIONS },
+    unique: {},
+    indexes: { kind: (registration) => boundOf(REGISTRATIONS, registration)?.kind },
+    hasRandomId: () => true,
+    fields: { created_at: 'text' },
+    sealed: ['client.client_secret'],
+  },
   // One record of each bridge, whatever strangers do.
   moveCounts: { writtenFor: 'operators', unique: {}, indexes: {} },
 };

@@ -31,6 +31,7 @@ import { management } from '../features/management/management-feature.ts';
 import type { MetricsSettings } from '../features/metrics/metrics-settings.ts';
 import { isPublic, metricsFeature } from '../features/metrics/serve.ts';
 import { move } from '../features/move/move-feature.ts';
+import { registration } from '../features/registration/registration-feature.ts';
 import { saml } from '../features/saml/saml-feature.ts';
 import { httpLimits, type Limit, type Limits } from '../http/limits.ts';
 import { parameterNames } from '../http/parameter-schemas.ts';
@@ -73,6 +74,7 @@ export const FEATURES = served(
   health,
   metricsFeature,
   move,
+  registration,
 );
 
 /**

@@ -4,6 +4,7 @@
 
 import type { Frozen } from '../records/base/record.ts';
 import type { SigningAlg } from '../records/base/signing-algs.ts';
+import { isRegistrationId } from '../records/clients/registrations.ts';
 import { isStrict } from '../records/clients/third-parties.ts';
 import type {
   Client,
@@ -21,6 +22,7 @@ import type { Rules } from '../records/tenant/rules.ts';
 import type { TenantRecord } from '../records/tenant/tenant.ts';
 import type { Random } from '../runtime/secrets.ts';
 import type { Store } from '../store/contract.ts';
+import { registeredClients } from './registered-clients.ts';
 import { clientGrantOf, type Look, readSnapshot, type SigningKey, type Snapshot } from './tenant-snapshot.ts';
 
 export interface Config {
@@ -120,6 +122,7 @@ export async function openConfig(store: Store): Promise<TenantConfig> {
   const fromSnapshot = <T>(part: (now: Snapshot) => T): Promise<T> =>
     snapshot.revision === store.revision() ? Promise.resolve(part(snapshot)) : currentSnapshot().then(part);
 
+  const registered = registeredClients(store);
   return {
     whose: 'tenant',
     revision: () => snapshot.revision,
@@ -136,7 +139,10 @@ export async function openConfig(store: Store): Promise<TenantConfig> {
     customDomains: () => fromSnapshot((now) => now.customDomains),
     customOrigins: () => snapshot.customDomains.map(({ domain }) => `https://${domain}`),
     networkAcls: () => snapshot.networkAcls,
-    client: (clientId) => fromSnapshot(({ clients }) => clients.get(clientId)),
+    client: (clientId) =>
+      isRegistrationId(clientId)
+        ? registered(clientId)
+        : fromSnapshot(({ clients }) => clients.get(clientId)),
     clients: () => fromSnapshot(({ clients }) => [...clients.values()]),
     isApplicationOrigin: (origin) => fromSnapshot(({ isOrigin }) => isOrigin(origin)),
     connection: (name) => fromSnapshot(({ connections }) => connections.get(name)),
@@ -144,7 +150,7 @@ export async function openConfig(store: Store): Promise<TenantConfig> {
     connectionsOf: (clientId) =>
       fromSnapshot(({ clients, connections }) => {
         const client = clients.get(clientId);
-        const isThirdParty = client?.is_first_party === false;
+        const isThirdParty = client?.is_first_party === false || isRegistrationId(clientId);
         return [...connections.values()].filter(
           ({ enabled_clients, is_domain_connection: isForAll }) =>
             (enabled_clients.includes(clientId) && !isStrict(client ?? {})) ||

@@ -6,6 +6,7 @@ import { isSigningAlg, SIGNING_ALGS, type SigningAlg } from '../records/base/sig
 import { originTest } from '../records/clients/allowed-urls.ts';
 import { THIRD_PARTIES } from '../records/clients/apis.ts';
 import { idTokenAlg, responseAlg } from '../records/clients/clients.ts';
+import { isRegistrationId } from '../records/clients/registrations.ts';
 import { effectiveClient } from '../records/clients/third-parties.ts';
 import type {
   Client,
@@ -187,7 +188,8 @@ export function clientGrantOf(
   audience: string,
 ): ClientGrant | undefined {
   const own = clientGrants.get(clientGrantKey(clientId, audience));
-  if (own !== undefined || clients.get(clientId)?.is_first_party !== false) return own;
+  const isThirdParty = isRegistrationId(clientId) || clients.get(clientId)?.is_first_party === false;
+  if (own !== undefined || !isThirdParty) return own;
   return clientGrants.get(clientGrantKey(THIRD_PARTIES, audience));
 }
 

@@ -19,7 +19,7 @@ describe('a foreign page', () => {
 
   it('cannot send what applications call from their pages', async () => {
     const called = server.tenant.routes.filter(
-      ({ cors, methods }) => cors === 'applications' && methods.includes('POST'),
+      ({ cors, methods }) => ['applications', 'clients'].includes(cors) && methods.includes('POST'),
     );
     expect(called.map(({ path }) => path)).to.include.members([
       '/oauth/token',

@@ -22,6 +22,7 @@ const EXAMPLES: Partial<Record<CollectionName, readonly object[]>> = {
   ],
   failures: [{ failures: 1, at: 0 }],
   samlMessages: [{}],
+  registrations: [{ created_at: '2026-01-01T00:00:00.000Z' }, { last_used_at: '2026-01-01T00:00:00.000Z' }],
   deliveries: [{ kind: 'email', content: '{}', dueAt: '2026-01-01T00:00:00.000Z', holder: 'h', tries: 0 }],
 };
 

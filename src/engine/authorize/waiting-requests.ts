@@ -16,6 +16,7 @@ import { isCredentialCurrent } from '../admission/admission.ts';
 import { transferOf, wouldEnroll } from '../admission/exchange-context.ts';
 import type { SecondFactor } from '../admission/second-factor.ts';
 import { isOidcScope, OIDC_CONSENT_KEY, readExtensions } from '../base/request-extensions.ts';
+import { recordUse, type UseDependencies } from '../client/registration-use.ts';
 import { loginAnswer } from '../login/browser-login.ts';
 import { type ReturnRequest, waitingActionsOf } from '../login/login-actions.ts';
 import {
@@ -155,7 +156,7 @@ function rethrowNotFound(thrown: unknown): never {
   throw thrown instanceof errors.SessionNotFound ? requestExpired(thrown) : thrown;
 }
 
-interface WaitingRequestsDependencies {
+interface WaitingRequestsDependencies extends UseDependencies {
   store: Store;
   users: Users;
   secondFactor: Pick<SecondFactor, 'enrolledFactors'>;
@@ -219,7 +220,7 @@ export function waitingRequests(provider: Provider, deps: WaitingRequestsDepende
     },
     answer: async (ctx, answer) => {
       const interaction = await load(ctx);
-      if (answer === 'consent') await storeConsent(provider, deps.store, interaction);
+      if (answer === 'consent') await storeConsent(provider, deps, interaction);
       const before = earlierAnswers(interaction);
       if (typeof answer === 'object' && 'organization' in answer) Object.assign(interaction.params, answer);
       const result = resultOf(answer);
@@ -252,18 +253,23 @@ function resultOf(answer: Answer): InteractionResults {
 }
 
 /** Stores the user's consent. @throws AuthError 400 when nobody is logged in, or nobody was at the login. */
-async function storeConsent(provider: Provider, store: Store, interaction: Interaction): Promise<void> {
+async function storeConsent(
+  provider: Provider,
+  deps: WaitingRequestsDependencies,
+  interaction: Interaction,
+): Promise<void> {
   const { userId, clientId, missing, params } = describe(interaction);
   const session = await openSession(provider, interaction);
   if (userId === undefined || session === undefined || isUnattended({ presence: presenceOf(session) }))
     throw new AuthError(400, 'invalid_request', 'Nobody is logged in.');
   const requestedScopes = (params.scope ?? '').split(' ').filter(isOidcScope);
-  await rememberConsent(store, userId, clientId, {
+  await rememberConsent(deps.store, userId, clientId, {
     [OIDC_CONSENT_KEY]: [...missing.oidcScopes, ...requestedScopes],
     // That the user was asked for the API at all, also without a scope.
     ...(params.resource !== undefined && { [params.resource]: [] }),
     ...resourceScopes(interaction),
   });
+  await recordUse(deps, clientId);
 }
 
 async function sessionConnection(provider: Provider, interaction: Interaction): Promise<string | undefined> {

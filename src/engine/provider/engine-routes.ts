@@ -76,9 +76,11 @@ const discovery = {
 } as const;
 
 const endpoint = { cors: 'applications', errors: oauthShape } as const;
+/** Also for pages of applications that registered themselves. */
+const clientEndpoint = { cors: 'clients', errors: oauthShape } as const;
 
 const profile = {
-  ...endpoint,
+  ...clientEndpoint,
   limit: httpLimits.other,
   summary: "The user's profile, by an access token",
   security: ['accessToken'],
@@ -113,7 +115,7 @@ export const engine = feature<EngineRoutesDependencies>({
       handle: ({ pushRequest }, ctx) => pushRequest(ctx),
     },
     'POST /oauth/token': {
-      ...endpoint,
+      ...clientEndpoint,
       limit: engineLimits.token,
       summary: 'Exchange a grant for tokens',
       security: ['client'],
@@ -121,7 +123,7 @@ export const engine = feature<EngineRoutesDependencies>({
       handle: ({ tokens }, ctx) => tokens.token(ctx),
     },
     'POST /oauth/revoke': {
-      ...endpoint,
+      ...clientEndpoint,
       limit: engineLimits.revoke,
       summary: 'Revoke a refresh token (RFC 7009)',
       security: ['client'],
@@ -180,6 +182,8 @@ async function makeMetadata(deps: EngineRoutesDependencies, ctx: Context): Promi
     acr_values_supported,
     ...(isStandard ? {} : deps.endpoints),
   };
+  if (config.settings().tenant.flags.enable_dynamic_client_registration === true)
+    metadata.registration_endpoint = `${String(metadata.issuer)}oidc/register`;
   if (!acceptsPushedRequests(config)) delete metadata.pushed_authorization_request_endpoint;
   // Its value is a template and no URL, as with the hosted service.
   if (isStandard) delete metadata.global_token_revocation_endpoint;

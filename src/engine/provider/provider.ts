@@ -57,6 +57,7 @@ import {
   type ClientAssertions,
   clientAssertions,
 } from '../client/engine-client-authentication.ts';
+import { recordUse } from '../client/registration-use.ts';
 import { browserLogins } from '../login/browser-login.ts';
 import { type LoginActions, loginActions, loginExecutions } from '../login/login-actions.ts';
 import { createSettlement, type Settlement } from '../login/settle.ts';
@@ -258,7 +259,13 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
     sendDiscovery: cachedDocument(config),
     authorization: authorizationEndpoint({ ...shared, ...authorizing }),
     pushRequest: parEndpoint({ ...shared, ...receiving, failures, readBasic }),
-    tokens: tokenEndpoint({ ...deps, ...requestTargets, failures, enter }),
+    tokens: tokenEndpoint({
+      ...deps,
+      ...requestTargets,
+      failures,
+      enter,
+      recordUse: (clientId) => recordUse(deps, clientId),
+    }),
     waitingRequests: waiting,
     settle,
     organizations,

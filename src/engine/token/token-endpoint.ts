@@ -6,7 +6,9 @@ import type { Signing } from '../../capabilities/signing/signing.ts';
 import type { ClientCertificates } from '../../capabilities/tls/client-certificates.ts';
 import { AuthError, oauthShape } from '../../http/errors.ts';
 import { bodyFields, bodyObject } from '../../http/server/body.ts';
+import { foreignPage } from '../../http/server/router.ts';
 import type { EventType } from '../../records/base/log-events.ts';
+import { isOriginOf } from '../../records/clients/allowed-urls.ts';
 import { formatName, subjectOf } from '../../records/clients/distinguished-name.ts';
 import type { Measures } from '../../runtime/measures.ts';
 import type { Config } from '../../tenant/config.ts';
@@ -41,7 +43,8 @@ export interface TokenEndpoint {
 }
 
 interface TokenEndpointDependencies {
-  config: Pick<Config, 'settings' | 'resourceServer'>;
+  config: Pick<Config, 'settings' | 'resourceServer' | 'client'>;
+  recordUse(clientId: string): Promise<void>;
   failures: EngineFailures;
   enter: EnterEngine;
   events: Events;
@@ -65,6 +68,7 @@ const POLLING_ERRORS = ['authorization_pending', 'slow_down'];
 
 export function tokenEndpoint({
   config,
+  recordUse,
   failures,
   enter,
   events,
@@ -94,6 +98,7 @@ export function tokenEndpoint({
     STANDARD_FAILURES.get(grantType ?? '') ??
     grants.find((grant) => grant.grantType === grantType)?.events.failure;
   const answer = async (ctx: Context, fields: Record<string, string>): Promise<AuthError | undefined> => {
+    await refuseForeignPage(config, ctx, fields.client_id);
     if (fields.grant_type === 'client_credentials' && fields.organization)
       machines.remember(ctx.req, fields.organization);
     const api = await requestedApi(config, fields);
@@ -123,6 +128,8 @@ export function tokenEndpoint({
       ctx.url = '/oauth/token';
       const error = await answer(ctx, fields);
       // An answer of 200 has a registered grant type, so the label has few values.
+      const { client } = (ctx as { oidc?: Partial<KoaContextWithOIDC['oidc']> }).oidc ?? {};
+      if (ctx.status === 200 && client !== undefined) await recordUse(client.clientId);
       if (ctx.status === 200) measures?.tokensIssued(fields.grant_type ?? 'none');
       if (error === undefined || retryErrors.has(error.error)) return;
       const type =
@@ -139,6 +146,22 @@ export function tokenEndpoint({
       if (ctx.status < 400) ctx.type = 'application/json';
     },
   };
+}
+
+/**
+ * Refuses a page that is not of the application that it names: with the codes and passwords of others, every site could
+ * have its visitors try them.
+ */
+async function refuseForeignPage(
+  config: Pick<Config, 'client'>,
+  ctx: Context,
+  clientId: string | undefined,
+): Promise<void> {
+  const origin = foreignPage(ctx);
+  if (origin === undefined) return;
+  const client = clientId === undefined ? undefined : await config.client(clientId);
+  if (client !== undefined && isOriginOf(client, origin)) return;
+  throw new AuthError(403, 'access_denied', 'The page is not one of the application.');
 }
 
 // docs/understand/decisions/tokens.md#the-token-response-contains-scope

@@ -65,7 +65,8 @@ export async function consentPage(
 // docs/understand/decisions/authorize.md#a-strict-third-party-application-is-shown-to-each-user
 function strangerOf({ client, waiting }: RequestPage): ShownStranger | undefined {
   const recipient = recipientOf(waiting.params.redirect_uri ?? '');
-  if (!isStrict(client) || recipient === undefined) return undefined;
+  const isStranger = isStrict(client) || isSelfRegistered(client);
+  if (!isStranger || recipient === undefined) return undefined;
   const { host, scheme } = { host: undefined, scheme: undefined, ...recipient };
   return {
     ...(host !== undefined && { host }),

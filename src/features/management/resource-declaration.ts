@@ -41,10 +41,13 @@ export interface Resource<N extends ConfigurationName, D extends ResourceDepende
     deps: D,
     query: Readonly<Record<string, unknown>>,
   ): Promise<((record: Stored<N>) => boolean) | undefined>;
-  /** Records that the server itself defines and the store does not hold; a list includes them. */
-  builtIn?(deps: D): Promise<readonly Stored<N>[]> | readonly Stored<N>[];
+  /** Records that are not in the collection; a list includes them. */
+  builtIn?(
+    deps: D,
+    query: Readonly<Record<string, unknown>>,
+  ): Promise<readonly Stored<N>[]> | readonly Stored<N>[];
   /**
-   * Changes a record that the server itself defines. Returns the record itself if the body changes nothing, and undefined
+   * Changes a record that is not in the collection. Returns the record itself if the body changes nothing, and undefined
    * for a record that is treated like those of the store.
    */
   changeBuiltIn?(deps: D, record: Stored<N>, body: Record<string, unknown>): Promise<Stored<N> | undefined>;

@@ -187,7 +187,7 @@ async function list<N extends ConfigurationName, D extends ResourceDependencies>
   const all = (await listAll(collectionByName(deps.store, resource.collection))) as Stored<N>[];
   const order = resource.orderOf ?? ((record: Stored<N>) => record.id);
   const isRelated = await resource.relatedFilter?.(deps, query);
-  const matching = [...all, ...((await resource.builtIn?.(deps)) ?? [])]
+  const matching = [...all, ...((await resource.builtIn?.(deps, query)) ?? [])]
     .filter((record) => (resource.matches?.(record, query) ?? true) && (isRelated?.(record) ?? true))
     .sort((a, b) => (order(a) < order(b) ? -1 : 1));
   const source = arraySource(sortedBy(matching, query.sort, resource.sortable), ({ id }) => id);

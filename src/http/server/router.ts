@@ -21,6 +21,8 @@ interface RouterDependencies {
   log: Logger;
   /** Reports whether an `Origin` belongs to one of the tenant's applications. */
   isApplicationOrigin(origin: string): Promise<boolean>;
+  /** Reports whether pages of any origin may call what is for `clients`, because their application may have registered itself. */
+  isRegistrationOpen(): boolean;
   errorPage: ErrorShape;
   /** Runs before anything else is done for a request. @throws AuthError when the request is refused. */
   guard(ctx: Context, path: string | undefined): 'answered' | undefined | Promise<'answered' | undefined>;
@@ -64,6 +66,7 @@ export function createRouter(routes: readonly Route[], deps: RouterDependencies)
     none: (_ctx, next) => next(),
     any: anyOrigin(),
     applications: applicationOrigins(deps.isApplicationOrigin),
+    clients: clientOrigins(deps),
   };
   const router = { ...deps, work: atMost(deps.maxConcurrent), logOverload: overloadWarning(deps.log) };
   return (ctx) => {
@@ -117,6 +120,7 @@ async function respond(
     }
     if (found.value.byMethod.has('HEAD') === false && isPrefetch(ctx)) return refusePrefetch(ctx);
     if (route.cors === 'applications') await refuseForeignPages(deps, ctx);
+    if (route.cors === 'clients') await markForeignPages(deps, ctx);
     ctx.params = found.params;
     const admitted = await receive(route, ctx);
     if (admitted === 'answered') return;
@@ -157,6 +161,21 @@ function overloadWarning(log: Logger): () => void {
 }
 
 // docs/understand/decisions/requests.md#endpoints-that-applications-call-from-their-pages-refuse-other-pages
+/** Refuses pages of other sites as {@link refuseForeignPages} does, or leaves their origin for the handler to judge. */
+async function markForeignPages(deps: RouterDependencies, ctx: Context): Promise<void> {
+  if (!deps.isRegistrationOpen()) return refuseForeignPages(deps, ctx);
+  const origin = ctx.get('Origin');
+  if (isSentByAnotherSite(ctx) && !(await deps.isApplicationOrigin(origin))) ctx.state.foreignPage = origin;
+}
+
+/**
+ * Returns the origin of the page that sent a request, where it is none of the tenant's own applications: it may be that of an
+ * application that registered itself, which the request names.
+ */
+export function foreignPage(ctx: Context): string | undefined {
+  return ctx.state.foreignPage as string | undefined;
+}
+
 /**
  * Refuses requests that pages of unknown origins send to endpoints meant for applications.
  * @throws AuthError 403 `access_denied`.
@@ -301,6 +320,16 @@ const MAX_AGE = 3600;
 /** Allows all origins, without credentials: for public documents (discovery, keys). */
 function anyOrigin(): Middleware {
   return cors({ origin: '*', exposeHeaders: EXPOSED_HEADERS, maxAge: MAX_AGE });
+}
+
+/** Allows the origins of the tenant's applications, and all others without credentials where registration is open. */
+function clientOrigins({ isApplicationOrigin, isRegistrationOpen }: RouterDependencies): Middleware {
+  const known = applicationOrigins(isApplicationOrigin);
+  const any = anyOrigin();
+  return async (ctx, next) => {
+    const isAny = isRegistrationOpen() && !(await isApplicationOrigin(ctx.get('Origin')));
+    return (isAny ? any : known)(ctx, next);
+  };
 }
 
 /**
@@ -450,7 +479,8 @@ interface RouteRules {
    */
   furtherLimits?: readonly Limit[];
   /** Which other origins' scripts may call the route; the same for every method of a path. */
-  cors: 'none' | 'applications' | 'any';
+  /** `clients`: the handler refuses what comes from a page of another application ({@link foreignPage}). */
+  cors: 'none' | 'applications' | 'clients' | 'any';
   /** Writes its errors; `page` for the error page. */
   errors: ErrorShape | 'page';
   /** The accepted bodies, where they differ from the default. */

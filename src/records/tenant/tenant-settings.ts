@@ -1,6 +1,7 @@
 // The section `tenant` of the tenant file.
 import { z } from 'zod';
 import { tenantSessionsSchema } from '../clients/anonymous.ts';
+import { SECURITY_MODES } from '../clients/third-parties.ts';
 import { tenantLogoutSchema } from '../connections/upstream.ts';
 import { CLASS_MEANINGS } from '../users/authentication-classes.ts';
 
@@ -8,6 +9,7 @@ const hours = z.number().positive();
 
 /** Flags with a meaning here; others are only stored. */
 const FLAGS = [
+  'enable_dynamic_client_registration',
   'enable_public_signup_user_exists_error',
   'keep_sessions_on_password_reset',
   'mfa_for_passwordless',
@@ -61,6 +63,13 @@ const accountPageSchema = z.strictObject({
   allow_deletion: z.boolean().default(false),
 });
 
+const registrationSchema = z.strictObject({
+  /** Whether a registration needs a token for the Management API with `create:clients` (RFC 7591 §3, initial access token). */
+  requires_token: z.boolean().optional(),
+  /** After how many days without use an application that registered itself is forgotten; 30 by default. */
+  unused_days: z.number().int().min(1).max(365).optional(),
+});
+
 const settingsSchema = z.looseObject({
   friendly_name: z.string().default('Gatehouse'),
   picture_url: z.string().optional(),
@@ -98,6 +107,10 @@ const settingsSchema = z.looseObject({
    * this setting it means the same as `audience`.
    */
   resource_parameter_profile: z.enum(['audience', 'compatibility']).optional(),
+  /** The `third_party_security_mode` of applications that register themselves; `strict` by default. */
+  dynamic_client_registration_security_mode: z.enum(SECURITY_MODES).optional(),
+  /** An extension of the hosted settings: who may register, and how long what is registered stays. */
+  dynamic_client_registration: registrationSchema.nullish(),
   device_flow: deviceFlowSchema.prefault({}),
   sessions: tenantSessionsSchema.nullish(),
   /** An extension of the hosted settings: how long log events are kept. */

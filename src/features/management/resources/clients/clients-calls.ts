@@ -5,6 +5,7 @@ import {
   isCredentialMethod,
 } from '../../../../records/clients/client-authentication.ts';
 import { clientSchema, TRY_LOGIN } from '../../../../records/clients/clients.ts';
+import { isRegistrationId, type RegistrationRecord } from '../../../../records/clients/registrations.ts';
 import type { Client, Records } from '../../../../records/collections.ts';
 import { bindingWarnings } from '../../../../records/connections/samlp.ts';
 import { pageSchema } from '../../../../records/tenant/pages.ts';
@@ -107,19 +108,29 @@ const resource: Resource<'clients', ClientsDependencies> = {
     is_first_party: flag.optional(),
     app_type: z.string().max(1024).optional(),
     external_client_id: z.string().max(2048).optional(),
+    external_metadata_type: z.enum(['dcr', 'cimd']).optional(),
     ...searchQuery(1024),
   },
   matches: (client, query) =>
     (query.is_global === undefined || (client.id === GLOBAL_CLIENT) === query.is_global) &&
     (query.is_first_party === undefined || client.is_first_party === query.is_first_party) &&
     (typeof query.app_type !== 'string' || query.app_type.split(',').includes(client.app_type ?? '')) &&
-    (query.external_client_id === undefined || client.external_client_id === query.external_client_id),
+    (query.external_client_id === undefined || client.external_client_id === query.external_client_id) &&
+    (query.external_metadata_type === undefined ||
+      client.external_metadata_type === query.external_metadata_type),
   relatedFilter: ({ store }, { q }) => grantedBy(store, q as string | undefined),
-  builtIn: async (deps) => [await globalClient(deps)],
+  builtIn: async (deps, query) => [await globalClient(deps), ...(await registered(deps, query))],
   find: async (deps, id) =>
-    id === GLOBAL_CLIENT ? globalClient(deps) : deps.store.collection('clients').get(id),
-  changeBuiltIn: async (deps, { id }, body) =>
-    id === GLOBAL_CLIENT ? changeGlobalClient(deps, body) : undefined,
+    id === GLOBAL_CLIENT
+      ? globalClient(deps)
+      : ((await registeredClient(deps, id)) ?? deps.store.collection('clients').get(id)),
+  changeBuiltIn: async (deps, { id }, body) => {
+    if (id === GLOBAL_CLIENT) return changeGlobalClient(deps, body);
+    return isRegistrationId(id) ? changeRegistered(deps, id, body) : undefined;
+  },
+  beforeRemoval: async ({ store }, { id }) => {
+    if (isRegistrationId(id)) await store.collection('registrations').delete(id);
+  },
   orderOf: (client) => `${client.name}\n${client.id}`,
   schema: clientSchema,
   builtInMembers: ['global'],
@@ -176,6 +187,43 @@ const resource: Resource<'clients', ClientsDependencies> = {
       throw apiError(403, 'The account is not allowed to perform this operation.');
   },
 };
+
+// Applications that registered themselves, which are not in the collection of the others.
+
+/** How many of them a list has: those that registered last. */
+const MAX_LISTED = 1_000;
+
+/** Returns those of a list that asks for third parties, or for what registered itself. */
+async function registered(
+  { store }: ClientsDependencies,
+  { is_first_party: isFirst, external_metadata_type: type }: Readonly<Record<string, unknown>>,
+): Promise<Client[]> {
+  if (type !== 'dcr' && (isFirst !== false || type !== undefined)) return [];
+  const sort = { field: 'created_at', descending: true } as const;
+  const { records } = await store.collection('registrations').list({ sort, limit: MAX_LISTED });
+  return records.map(({ client }) => client as Client);
+}
+
+async function registeredClient({ store }: ClientsDependencies, id: string): Promise<Client | undefined> {
+  if (!isRegistrationId(id)) return undefined;
+  return (await store.collection('registrations').get(id))?.client as Client | undefined;
+}
+
+async function changeRegistered(
+  deps: ClientsDependencies,
+  id: string,
+  body: Record<string, unknown>,
+): Promise<Client | undefined> {
+  const changed = await deps.store.collection('registrations').update(id, (current) => {
+    const { client_secret: secret, ...client } = resource.change(deps, current.client as Client, body);
+    const isPublic = current.client.client_secret === undefined;
+    return {
+      ...current,
+      client: { ...client, id, ...(!isPublic && { client_secret: secret }) },
+    } as RegistrationRecord;
+  });
+  return changed?.client as Client | undefined;
+}
 
 const call = callsWith<ClientsDependencies>();
 

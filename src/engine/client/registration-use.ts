@@ -1,0 +1,34 @@
+// Keeps applications that registered themselves for as long as they are used.
+import { isRegistrationId, type RegistrationRecord } from '../../records/clients/registrations.ts';
+import { type Clock, epochSeconds } from '../../runtime/clock.ts';
+import type { Store } from '../../store/contract.ts';
+import type { Config } from '../../tenant/config.ts';
+
+const DAY_SECONDS = 86_400;
+/** Days without use after which a used one is forgotten, unless the tenant says otherwise. */
+const DEFAULT_UNUSED_DAYS = 30;
+
+export interface UseDependencies {
+  store: Pick<Store, 'collection'>;
+  config: Pick<Config, 'settings'>;
+  clock: Clock;
+  wallClock: Clock;
+}
+
+/** Keeps an application that is used, where it registered itself. It is written at most once a day. */
+export async function recordUse(deps: UseDependencies, clientId: string): Promise<void> {
+  if (!isRegistrationId(clientId)) return;
+  const registrations = deps.store.collection('registrations');
+  const now = deps.wallClock();
+  const found = await registrations.get(clientId);
+  const last = Date.parse(found?.last_used_at ?? '');
+  if (found === undefined || Math.abs(now - last) < DAY_SECONDS * 1000) return;
+  const days = deps.config.settings().tenant.dynamic_client_registration?.unused_days ?? DEFAULT_UNUSED_DAYS;
+  const change = (current: object): RegistrationRecord => ({
+    ...(current as RegistrationRecord),
+    last_used_at: new Date(now).toISOString(),
+    // A day longer, for which a use may not be written.
+    expiresAt: epochSeconds(deps.clock) + (days + 1) * DAY_SECONDS,
+  });
+  await registrations.update(clientId, change);
+}

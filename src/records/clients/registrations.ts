@@ -1,0 +1,44 @@
+// Applications that registered themselves (RFC 7591). They are kept apart from those that administrators manage: strangers
+// write them, so that their number changes with every registration, and no file or list of the tenant contains them.
+// docs/understand/decisions/clients-keys.md#applications-that-register-themselves-are-kept-apart-and-expire
+import type { z } from 'zod';
+import type { Bound } from '../base/collection-spec.ts';
+import type { Stored } from '../base/record.ts';
+import type { clientSchema } from './clients.ts';
+
+/** `id` is the client_id. */
+export interface RegistrationRecord extends Stored {
+  client: z.output<typeof clientSchema> & { id: string };
+  /** What it was told that it has registered. */
+  metadata: Record<string, unknown>;
+  /** The hash of the registration access token (RFC 7592 §3). */
+  token_hash: string;
+  /** ISO 8601. */
+  created_at: string;
+  /** When a user allowed it something, or it got tokens, to the day; ISO 8601. */
+  last_used_at?: string;
+}
+
+/** Whether a client_id is that of an application that may have registered itself. */
+export const isRegistrationId = (clientId: string): boolean => /^tpc_[\w-]{32}$/.test(clientId);
+
+/** The characters of a record at most; {@link registrationBody} allows about half of it. */
+const MAX_LENGTH = 8_000;
+
+export const REGISTRATIONS: readonly Bound<RegistrationRecord>[] = [
+  {
+    kind: ({ last_used_at: used }) => (used === undefined ? 'unused' : undefined),
+    max: 5_000,
+    maxLength: MAX_LENGTH,
+    whenFull: 'evict',
+  },
+  {
+    kind: ({ last_used_at: used }) => (used === undefined ? undefined : 'used'),
+    max: 50_000,
+    maxLength: MAX_LENGTH,
+    whenFull: 'evict',
+  },
+];
+
+/** How long an application is kept that nobody has allowed anything yet, seconds. */
+export const UNUSED_SECONDS = 86_400;
