@@ -1,5 +1,6 @@
 // `gatehouse check`.
 import { fileURLToPath } from 'node:url';
+import type { Command } from 'commander';
 import { unknownLimits } from '../capabilities/protection/rate-limit.ts';
 import { tlsOptions } from '../capabilities/tls/tls-options.ts';
 import { createOutbound, outboundRules } from '../http/outbound/outbound.ts';
@@ -17,12 +18,29 @@ import type { CommandDeclaration } from './command.ts';
 export const check: CommandDeclaration = {
   name: 'check',
   description: 'check the settings and the tenant file, and name every fault',
-  run: ({ host }) => checkAll(host),
+  options: withConfig,
+  run: ({ host }, given: ConfigOption) => checkAll(host, configured(host, given)),
 };
 
+export interface ConfigOption {
+  config?: string;
+}
+
+/** Adds the option that names the deploy tool's configuration. */
+export function withConfig(command: Command): void {
+  command.option(
+    '--config <file>',
+    "the deploy tool's config.json, with its mappings and exclusions; as TENANT_CONFIG",
+  );
+}
+
+/** Returns the environment with the configuration that an option names. */
+export function configured({ env }: CommandProcess, { config }: ConfigOption): CommandProcess['env'] {
+  return config === undefined ? env : { ...env, TENANT_CONFIG: config };
+}
+
 /** Validates the settings and the tenant file, and prints every fault. */
-async function checkAll(host: CommandProcess): Promise<void> {
-  const { env } = host;
+async function checkAll(host: CommandProcess, env: CommandProcess['env']): Promise<void> {
   const tenantFile = env.TENANT_FILE || TENANT_FILE;
   const faults: string[] = [];
   const collectFault = (thrown: unknown) => {
@@ -33,7 +51,7 @@ async function checkAll(host: CommandProcess): Promise<void> {
   const production = settings?.production ?? false;
   const isFirst = isFirstStart({ tenantFile, production }, env);
   const file = isFirst ? fileURLToPath(EXAMPLE_FILE) : tenantFile;
-  const loaded = await tenantOf({ ...settings, tenantFile: file, production }, host).catch(collectFault);
+  const loaded = await tenantOf({ ...settings, tenantFile: file, production }, host, env).catch(collectFault);
   if (settings?.tls.mode === 'files') {
     const tls = await tlsOptions(settings, systemClock).catch(collectFault);
     for (const warning of tls?.warnings ?? []) print(host, `warning: ${warning}`);
@@ -68,8 +86,9 @@ const counted = (count: number, noun: string) => `${count} ${noun}${count === 1 
 export async function tenantOf(
   settings: Pick<Settings, 'tenantFile' | 'production' | 'mail' | 'sms'>,
   host: CommandProcess,
+  env = host.env,
 ): Promise<LoadedTenant> {
-  const loaded = await loadTenantFile(settings.tenantFile, host.env);
+  const loaded = await loadTenantFile(settings.tenantFile, env);
   const { LIMITS } = await import('../server/features.ts');
   const { metadataFaults } = await import('../features/connections/samlp/metadata-faults.ts');
   const unknown = unknownLimits(loaded.tenant, LIMITS).map(loaded.withPlace);

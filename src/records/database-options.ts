@@ -112,8 +112,10 @@ export function customDatabase({ strategy, options }: Configured): 'moves' | 'el
   return missingScripts(options).includes('login') ? undefined : 'moves';
 }
 
+// docs/understand/decisions/connections.md#a-database-that-moves-its-users-takes-no-sign-ups-without-its-scripts
 export function takesSignUps(connection: Connection): boolean {
-  return !databaseOptions(connection).disable_signup && canMakeUsers(connection);
+  const options = databaseOptions(connection);
+  return !options.disable_signup && missingScripts(options).length === 0 && canMakeUsers(connection);
 }
 
 /** Returns whether users can be created; in an external database this needs a script. */

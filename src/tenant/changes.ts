@@ -1,7 +1,9 @@
 // Computes what applying a tenant file changes: which records, and which members of them.
 import { collections } from '../records/collections.ts';
 import type { DocumentRecord } from '../records/tenant/documents.ts';
+import { RULE } from '../records/tenant/rules.ts';
 import type { TenantFile } from '../records/tenant/tenant.ts';
+import { isUnmanaged } from '../records/tenant/unmanaged.ts';
 import { APPLIED_COLLECTIONS, type AppliedCollection, type TenantRecords } from './declared-records.ts';
 import { declaredPart, declares, documentLabel } from './documents.ts';
 import { clientIdOfName } from './names.ts';
@@ -23,7 +25,8 @@ export function changesOf(file: TenantFile, stored: TenantRecords, declared: Ten
     const before = new Map<string, object>(stored[collection].map((one) => [one.id, one]));
     const after = new Map<string, object>(declared[collection].map((one) => [one.id, one]));
     const stays = (record: object) =>
-      collection === 'documents' && !declares(file, (record as DocumentRecord).kind);
+      file.unmanaged?.removals === true ||
+      (collection === 'documents' && isKeptDocument(file, record as DocumentRecord));
     const removed = [...before]
       .filter(([id, record]) => !after.has(id) && !stays(record))
       .map(([id, record]) => ({ collection, id, before: record, after: undefined }));
@@ -33,6 +36,9 @@ export function changesOf(file: TenantFile, stored: TenantRecords, declared: Ten
     return [...removed, ...written];
   });
 }
+
+const isKeptDocument = (file: TenantFile, { kind, body }: DocumentRecord): boolean =>
+  !declares(file, kind) || (kind === RULE && isUnmanaged(file.unmanaged, 'rules', body));
 
 function comparedPart(collection: AppliedCollection, record: object): unknown {
   return collection === 'documents' ? declaredPart(record as DocumentRecord) : record;

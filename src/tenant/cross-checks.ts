@@ -3,12 +3,10 @@
 import { isCallback } from '../http/schemes.ts';
 import { normalizeEmail } from '../records/base/email.ts';
 import { entryFault } from '../records/clients/allowed-urls.ts';
-import { isManagementAudience, isMyAccountAudience } from '../records/clients/apis.ts';
 import { TRY_LOGIN } from '../records/clients/clients.ts';
 import { strategyRecord } from '../records/connections/connections.ts';
 import { wayInFault } from '../records/database-options.ts';
-import { runnableModules } from '../records/tenant/action-modules.ts';
-import { bindingFault } from '../records/tenant/actions.ts';
+import { supportsTrigger } from '../records/tenant/actions.ts';
 import { streamFaults } from '../records/tenant/log-streams.ts';
 import type { TenantFile } from '../records/tenant/tenant.ts';
 import { clientIdOf, directoryOf } from './names.ts';
@@ -22,8 +20,6 @@ export function crossFaults(file: TenantFile): string[] {
     ...clientFaults(file),
     ...referenceFaults(file),
     ...triggerFaults(file),
-    ...moduleFaults(file),
-    ...profileFaults(file),
     ...logStreamFaults(file),
     ...databaseFaults(file),
   ];
@@ -125,27 +121,34 @@ function clientFaults({ clients }: TenantFile): string[] {
 }
 
 function referenceFaults(file: TenantFile): string[] {
-  const clients = new Set(file.clients.flatMap((client) => [client.client_id, client.name]));
-  const apis = new Set(file.resourceServers.map((api) => api.identifier));
+  const { unmanaged } = file;
+  const clients = namesIn(
+    file.clients.flatMap((client) => [client.client_id, client.name]),
+    unmanaged?.sections.includes('clients') === true || unmanaged?.third_party_clients === true,
+    unmanaged?.clients,
+  );
+  // Those that are not managed are excluded by their names, and referred to by their identifiers.
+  const apis = namesIn(
+    file.resourceServers.map((api) => api.identifier),
+    unmanaged?.sections.includes('resourceServers') === true || (unmanaged?.resourceServers.length ?? 0) > 0,
+  );
   const databases = new Set(file.databases.map((database) => database.name));
   const faults: string[] = [];
   for (const { at, record } of connectionEntries(file)) {
     const unknown = record.enabled_clients.filter((client) => !clients.has(client));
     faults.push(...unknown.map((client) => `${at}.enabled_clients: ${client} is no application here`));
   }
-  const connectionNames = new Set(connectionEntries(file).map(({ record }) => record.name));
+  const connectionNames = namesIn(
+    connectionEntries(file).map(({ record }) => record.name),
+    ['databases', 'connections'].some((section) => unmanaged?.sections.includes(section)) ||
+      unmanaged?.other_connections_than !== undefined,
+    [...(unmanaged?.databases ?? []), ...(unmanaged?.connections ?? [])],
+  );
   file.organizations.forEach(({ connections = [] }, index) => {
     const unknown = connections.filter(({ name }) => !connectionNames.has(name));
     faults.push(
       ...unknown.map(({ name }) => `organizations[${index}].connections: ${name} is no connection here`),
     );
-  });
-  file.clientGrants.forEach((grant, index) => {
-    if (grant.client_id !== undefined && !clients.has(grant.client_id))
-      faults.push(`clientGrants[${index}].client_id: ${grant.client_id} is no application here`);
-    const isBuiltIn = isManagementAudience(grant.audience) || isMyAccountAudience(grant.audience);
-    if (!apis.has(grant.audience) && !isBuiltIn)
-      faults.push(`clientGrants[${index}].audience: ${grant.audience} is no API here`);
   });
   const { default_directory: directory, default_audience: audience } = file.tenant;
   if (directory !== undefined && !connectionNames.has(directory))
@@ -168,31 +171,22 @@ function referenceFaults(file: TenantFile): string[] {
   return faults;
 }
 
-/** Returns triggers with actions that are not in the file, or that cannot run there. */
+/** Returns the names that may be referred to. @param isOpen whether the store may have others, which apply asks. */
+function namesIn(names: readonly string[], isOpen: boolean, others: readonly string[] = []) {
+  const known = new Set([...names, ...others]);
+  return { has: (name: string) => isOpen || known.has(name) };
+}
+
+/** Returns triggers with actions that cannot run there. */
 function triggerFaults(file: TenantFile): string[] {
   const actions = new Map((file.actions ?? []).map((action) => [action.name, action]));
   return Object.entries(file.triggers ?? {}).flatMap(([trigger, bound]) =>
     bound.flatMap(({ action_name: name }, at) => {
       const action = actions.get(name);
-      const path = `triggers.${trigger}[${at}].action_name`;
-      if (action === undefined) return [`${path}: there is no action ${String(name)}`];
-      const fault = bindingFault({ body: action }, trigger);
-      return fault === undefined ? [] : [`${path}: the action ${String(name)} ${fault}`];
+      return action === undefined || supportsTrigger({ body: action }, trigger)
+        ? []
+        : [`triggers.${trigger}[${at}].action_name: the action ${String(name)} is of another trigger`];
     }),
-  );
-}
-
-/** Returns modules of actions that the file does not have in that version. */
-function moduleFaults({ actions = [], actionModules }: TenantFile): string[] {
-  // A file without the section leaves the stored modules unchanged.
-  if (actionModules === undefined) return [];
-  const modules = actionModules.map((body) => ({ id: String(body.id), body }));
-  return actions.flatMap(({ modules: used }, index) =>
-    runnableModules(used, modules).flatMap(({ name, found }, at) =>
-      found === undefined
-        ? [`actions[${index}].modules[${at}]: there is no module ${name} that is published in that version`]
-        : [],
-    ),
   );
 }
 
@@ -201,16 +195,6 @@ function databaseFaults({ databases }: TenantFile): string[] {
   return databases.flatMap((database, index) => {
     const fault = wayInFault(database);
     return fault === undefined ? [] : [`databases[${index}].options: ${fault}`];
-  });
-}
-
-/** Returns token exchange profiles without an action, whose tokens nothing could validate. */
-function profileFaults({ tokenExchangeProfiles = [], actions }: TenantFile): string[] {
-  // A file without the section leaves the stored actions unchanged.
-  if (actions === undefined) return [];
-  return tokenExchangeProfiles.flatMap(({ action, action_id: id }, at) => {
-    const isThere = actions.some((one) => one.name === action || (id !== undefined && one.id === id));
-    return isThere ? [] : [`tokenExchangeProfiles[${at}].action: there is no action ${action ?? id ?? ''}`];
   });
 }
 

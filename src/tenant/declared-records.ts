@@ -7,6 +7,7 @@ import {
   authenticationMethod,
   isCredentialMethod,
 } from '../records/clients/client-authentication.ts';
+import { credentialId, isNameOnly } from '../records/clients/client-keys.ts';
 import { isStrict } from '../records/clients/third-parties.ts';
 import type { Records } from '../records/collections.ts';
 import type { ClientRecord, ConnectionRecord, TenantFile, TenantRecord } from '../records/tenant/tenant.ts';
@@ -17,6 +18,7 @@ import { collectionByName } from '../store/contract.ts';
 import { listAll } from '../store/list-all.ts';
 import { documentsOf } from './documents.ts';
 import { clientIdOf, withStoredClientIds } from './names.ts';
+import { checkReferences, keptRecords, withKeptMembers } from './unmanaged.ts';
 
 /** The collections of a tenant file, in the order in which they are written. */
 export const APPLIED_COLLECTIONS = [
@@ -56,20 +58,41 @@ export function declaredRecords(
   { random, managementAudience, now }: DeclaredOptions,
 ): TenantRecords {
   const file = withStoredClientIds(declared, stored.clients);
-  const connections = connectionsOf(file, stored);
+  const kept = keptRecords(file, stored);
+  const clientId = clientIdOf({ clients: [...file.clients, ...kept.clients] });
+  const connections = withKept<'connections'>(
+    connectionsOf(file, { stored, kept, clientId }),
+    kept.connections,
+  );
   const documents = documentsOf(file, stored.documents, now);
-  return {
-    tenant: [settingsOf(file, stored.tenant[0])],
-    clients: clientsOf(file, stored, random),
-    resourceServers: withIds('rs', file.resourceServers, stored.resourceServers, ({ identifier }) =>
-      String(identifier),
-    ),
+  const apis = withIds('rs', file.resourceServers, stored.resourceServers, ({ identifier }) =>
+    String(identifier),
+  );
+  const ofFile: TenantRecords = {
+    tenant: [settingsOf(file, stored.tenant[0], clientId)],
+    clients: withKept<'clients'>(clientsOf(file, stored, random), kept.clients),
+    resourceServers: withKept<'resourceServers'>(apis, kept.resourceServers),
     connections,
-    clientGrants: clientGrantsOf(file, stored, managementAudience),
-    organizations: organizationsOf(file, stored, connections),
+    clientGrants: withKept<'clientGrants'>(
+      clientGrantsOf(file, { stored, clientId, managementAudience }),
+      kept.clientGrants,
+    ),
+    organizations: withKept<'organizations'>(organizationsOf(file, stored, connections), kept.organizations),
     roles: file.roles === undefined ? stored.roles : withIds('rol', file.roles, stored.roles, byName),
     documents,
   };
+  if (file.unmanaged === undefined) return ofFile;
+  checkReferences(file.unmanaged, ofFile);
+  return withKeptMembers(file.unmanaged, ofFile, stored);
+}
+
+/** Returns the declared records and those that are not managed. */
+function withKept<N extends keyof ReturnType<typeof keptRecords>>(
+  declared: TenantRecords[N],
+  kept: TenantRecords[N],
+): TenantRecords[N] {
+  const ids = new Set<string>(declared.map(({ id }) => id));
+  return [...declared, ...kept.filter(({ id }) => !ids.has(id))] as TenantRecords[N];
 }
 
 const byName = ({ name }: Readonly<Record<string, unknown>>) => String(name);
@@ -94,7 +117,11 @@ function stableId(prefix: string, name: string): string {
 }
 
 /** Returns the tenant record: all sections that are not collections of their own. */
-function settingsOf(file: TenantFile, before: Frozen<TenantRecord> | undefined): Records['tenant'] {
+function settingsOf(
+  file: TenantFile,
+  before: Frozen<TenantRecord> | undefined,
+  clientId: (idOrName: string) => string,
+): Records['tenant'] {
   const {
     clients,
     databases,
@@ -115,6 +142,7 @@ function settingsOf(file: TenantFile, before: Frozen<TenantRecord> | undefined):
     customDomains,
     networkACLs,
     prompts,
+    unmanaged,
     guardianSettings = before?.guardianSettings,
     managementApi = before?.managementApi,
     branding: { templates: _templates, ...branding },
@@ -122,9 +150,12 @@ function settingsOf(file: TenantFile, before: Frozen<TenantRecord> | undefined):
   } = file;
   const { customText: _texts, partials: _partials, ...rest } = prompts ?? {};
   const { account_page: accountPage, ...tenant } = settings.tenant;
-  const application = accountPage.client_id && clientIdOf(file)(accountPage.client_id);
+  const application = accountPage.client_id && clientId(accountPage.client_id);
   // Custom texts are stored as documents, so they alone do not change the stored settings.
   const promptSettings = prompts === undefined || Object.keys(rest).length === 0 ? before?.prompts : rest;
+  const keptSections = Object.entries(before ?? {}).filter(([section]) =>
+    unmanaged?.sections.includes(section),
+  );
   return {
     ...settings,
     tenant: {
@@ -135,6 +166,7 @@ function settingsOf(file: TenantFile, before: Frozen<TenantRecord> | undefined):
     ...(promptSettings === undefined ? {} : { prompts: promptSettings }),
     ...(guardianSettings === undefined ? {} : { guardianSettings }),
     ...(managementApi === undefined ? {} : { managementApi }),
+    ...structuredClone(Object.fromEntries(keptSections)),
     id: 'tenant',
   };
 }
@@ -163,7 +195,9 @@ export function defaultGrantTypes(client: ClientRecord, method: AuthenticationMe
 
 function clientsOf(file: TenantFile, stored: TenantRecords, random: Random): Records['clients'][] {
   const secrets = new Map(stored.clients.map((client) => [client.id, client.client_secret]));
-  return file.clients.map((client) => {
+  const byId = new Map(stored.clients.map((client) => [client.client_id, client]));
+  return file.clients.map((declared) => {
+    const client = withStoredKeys(declared, byId.get(declared.client_id));
     const method = authenticationMethod(client);
     const record = {
       ...client,
@@ -179,15 +213,79 @@ function clientsOf(file: TenantFile, stored: TenantRecords, random: Random): Rec
   });
 }
 
-function connectionsOf(file: TenantFile, stored: TenantRecords): Records['connections'][] {
-  const clientId = clientIdOf(file);
+/** Returns an application with the stored keys that the file only names, as exports do. */
+function withStoredKeys(
+  client: ClientRecord,
+  before: TenantRecords['clients'][number] | undefined,
+): ClientRecord {
+  if (before === undefined) return client;
+  const keysOf = ({
+    client_authentication_methods: methods,
+    signed_request_object: signed,
+  }: typeof before) => [
+    ...Object.values(methods ?? {}).flatMap((method) => keysIn(method)),
+    ...keysIn(signed),
+  ];
+  const stored = new Map(keysOf(before).map((key) => [credentialId(key), key]));
+  const replaced = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(replaced);
+    if (typeof value !== 'object' || value === null) return value;
+    const one = value as Readonly<Record<string, unknown>>;
+    const kept = isNameOnly(one) ? stored.get(String(one.id)) : undefined;
+    return kept ?? Object.fromEntries(Object.entries(one).map(([name, member]) => [name, replaced(member)]));
+  };
+  const { client_authentication_methods: methods, signed_request_object: signed } = client;
+  return {
+    ...client,
+    ...(methods === undefined ? {} : { client_authentication_methods: replaced(methods) as typeof methods }),
+    ...(signed === undefined ? {} : { signed_request_object: replaced(signed) as typeof signed }),
+  };
+}
+
+const keysIn = (method: unknown): readonly Readonly<Record<string, unknown>>[] =>
+  ((Object(method) as { credentials?: unknown }).credentials ?? []) as readonly Readonly<
+    Record<string, unknown>
+  >[];
+
+function connectionsOf(
+  file: TenantFile,
+  {
+    stored,
+    kept,
+    clientId,
+  }: {
+    stored: TenantRecords;
+    kept: Pick<TenantRecords, 'clients'>;
+    clientId: (idOrName: string) => string;
+  },
+): Records['connections'][] {
+  const enabled = enabledClients(file, stored.connections, { kept: kept.clients, clientId });
   const all: ConnectionRecord[] = [...file.databases, ...file.connections];
   return withIds('con', all, stored.connections, byName).map((connection) => ({
     ...connection,
     options: withLoginOf(connection.options, clientId),
     realms: connection.realms ?? [connection.name],
-    enabled_clients: [...new Set(connection.enabled_clients.map(clientId))],
+    enabled_clients: enabled(connection),
   }));
+}
+
+/**
+ * Returns a function that gives the applications of a connection: those of the file, and of the applications that are not
+ * managed those that have it already.
+ */
+function enabledClients(
+  { unmanaged }: TenantFile,
+  stored: TenantRecords['connections'],
+  { kept, clientId }: { kept: TenantRecords['clients']; clientId: (idOrName: string) => string },
+): (connection: ConnectionRecord) => string[] {
+  // Without the section, the names that the file has are those of stored applications, as for the deploy tool.
+  const isByName = unmanaged !== undefined && !unmanaged.sections.includes('clients');
+  const ids = new Set(isByName ? [...unmanaged.clients, ...kept.map(({ client_id: id }) => id)] : []);
+  return ({ name, enabled_clients: declared }) => {
+    const before = stored.find((one) => one.name === name)?.enabled_clients ?? [];
+    const managed = declared.map(clientId).filter((id) => !ids.has(id));
+    return [...new Set([...before.filter((id) => ids.has(id)), ...managed])];
+  };
 }
 
 /** Returns options whose login that the provider begins (`idpinitiated`) has the application by its client_id. */
@@ -203,10 +301,16 @@ function withLoginOf(
 
 function clientGrantsOf(
   file: TenantFile,
-  stored: TenantRecords,
-  managementAudience: string,
+  {
+    stored,
+    clientId,
+    managementAudience,
+  }: {
+    stored: TenantRecords;
+    clientId: (idOrName: string) => string;
+    managementAudience: string;
+  },
 ): Records['clientGrants'][] {
-  const clientId = clientIdOf(file);
   const grants = file.clientGrants.map((grant) => ({
     ...grant,
     audience: ownAudience(grant.audience, managementAudience),
@@ -232,7 +336,7 @@ function ownAudience(audience: string, managementAudience: string): string {
 function organizationsOf(
   file: TenantFile,
   stored: TenantRecords,
-  known: readonly Records['connections'][],
+  known: TenantRecords['connections'],
 ): Records['organizations'][] {
   const idByName = new Map(known.map(({ name, id }) => [name, id]));
   return withIds('org', file.organizations, stored.organizations, byName).map(({ connections, ...rest }) => {

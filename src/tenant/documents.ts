@@ -3,7 +3,7 @@
 
 import type { Frozen } from '../records/base/record.ts';
 import { ACTION_MODULE } from '../records/tenant/action-modules.ts';
-import { secretNames, withSecretValues } from '../records/tenant/actions.ts';
+import { asDraft, secretNames, withSecretValues } from '../records/tenant/actions.ts';
 import { type DocumentRecord, usualMembers } from '../records/tenant/documents.ts';
 import { EXCHANGE_PROFILE } from '../records/tenant/exchange-profiles.ts';
 import { NETWORK_ACL } from '../records/tenant/network-acls.ts';
@@ -22,7 +22,13 @@ export function documentLabel({ id, kind, body }: Pick<DocumentRecord, 'id' | 'k
 /** Returns the part of a document that the file declares. Documents with equal parts are the same. */
 export function declaredPart(document: Document | DocumentRecord): Item {
   const { kind, body } = document;
-  return { kind, body: kind === 'trigger' ? { bindings: bindingsOf(body) } : withoutSecretDates(body) };
+  return { kind, body: kind === 'trigger' ? { bindings: boundTo(body) } : withoutSecretDates(body) };
+}
+
+/** Returns the bindings of a trigger with the ids of their actions: one that is made anew gets another. */
+function boundTo(body: Readonly<Item>): Item[] {
+  const bindings = (body.bindings ?? []) as { action: { id: string } }[];
+  return bindingsOf(body).map((binding, index) => ({ ...binding, action_id: bindings[index]?.action.id }));
 }
 
 /** Returns a body without the times at which its secrets were set. */
@@ -65,7 +71,7 @@ export function documentsOf(file: TenantFile, stored: readonly Document[], now: 
   };
   const documents = [...lists, ...variablesOf(file), ...textsOf(file)].map(dated);
   const actions = documents.filter(({ kind }) => kind === 'action');
-  const known = actions.length > 0 ? actions : stored.filter(({ kind }) => kind === 'action');
+  const known = file.actions === undefined ? stored.filter(({ kind }) => kind === 'action') : actions;
   const actionDocuments = [...triggersOf(file, known, now), ...profilesOf(file, known, stored)];
   return [...documents, ...actionDocuments.map(dated)];
 }
@@ -90,10 +96,23 @@ function documentOfItem(
   const existing = stored.find((one) => one.kind === list.kind && list.label(one.body) === label);
   if (['action', ACTION_MODULE].includes(list.kind) && Array.isArray(rest.secrets))
     Object.assign(body, { secrets: withSecretValues(existing?.body.secrets, rest.secrets, now) });
+  if (list.section === 'actions' && rest.deployed === false)
+    Object.assign(body, storedVersion(rest, existing?.body));
   if (list.section === 'customDomains') Object.assign(body, storedApiKeys(body, existing?.body));
   const hex = sha256Hex(`${list.kind}\n${label}`);
   const id = typeof declaredId === 'string' ? declaredId : (existing?.id ?? list.newId(hex));
   return { id, kind: list.kind, ...(list.unique && { name: list.unique(label) }), body };
+}
+
+/** Keeps the deployed version of an action of which the file has a draft: the deploy tool leaves it at the tenant, too. */
+function storedVersion({ deployed_version: declared }: Readonly<Item>, before: Readonly<Item> = {}): Item {
+  const { deployed_version, deployed_secrets, versions } = asDraft(before);
+  if (declared !== undefined || deployed_version === undefined) return {};
+  return {
+    deployed_version,
+    deployed_secrets,
+    ...(versions !== undefined && { versions }),
+  };
 }
 
 /** Keeps the API keys of a custom domain when the file does not name any, so that its edge keeps working. */
@@ -129,10 +148,10 @@ function triggersOf(
   now: string,
 ): DeclaredDocument[] {
   return Object.entries(triggers).map(([trigger, bound]) => {
-    const bindings = bound.flatMap(({ action_name, display_name, on_error }, index) => {
+    const bindings = bound.map(({ action_name, display_name, on_error }, index) => {
       const action = actions.find(({ body }) => body.name === action_name);
-      // Missing actions are reported by the cross checks.
-      if (action === undefined) return [];
+      if (action === undefined)
+        return missingBinding(trigger, { index, action_name, display_name, on_error, now });
       const { id, body: whole, created_at, updated_at } = action;
       const { deployed_secrets: _, versions: _versions, ...body } = whole;
       const secrets = secretNames(body.secrets, updated_at);
@@ -150,6 +169,20 @@ function triggersOf(
   });
 }
 
+/** Returns the binding of an action that is not there, so that what it is bound to fails instead of going without it. */
+const missingBinding = (
+  trigger: string,
+  { index, action_name, display_name, on_error, now }: Item & { index: number },
+) => ({
+  id: `${trigger}-${index}`,
+  trigger_id: trigger,
+  display_name: display_name ?? action_name,
+  action: { id: '', name: action_name },
+  ...(on_error === 'continue' && { on_error }),
+  created_at: now,
+  updated_at: now,
+});
+
 function profilesOf(
   { tokenExchangeProfiles = [] }: TenantFile,
   actions: readonly Document[],
@@ -160,7 +193,7 @@ function profilesOf(
     const before = stored.find((one) => one.kind === EXCHANGE_PROFILE && one.name === name);
     const hex = sha256Hex(`${EXCHANGE_PROFILE}\n${name}`);
     const id = declaredId ?? before?.id ?? `tep_${hex.slice(0, 16)}`;
-    // Missing actions are reported by the cross checks.
+    // A missing action is a warning.
     const found = actions.find((one) => one.id === action_id || one.body.name === action);
     return { id, kind: EXCHANGE_PROFILE, name, body: { ...rest, action_id: found?.id ?? action_id } };
   });

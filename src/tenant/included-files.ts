@@ -3,8 +3,9 @@
 import { readFileSync, realpathSync, statSync } from 'node:fs';
 import { isAbsolute, join, relative, resolve, sep } from 'node:path';
 import type { YamlFault } from './document.ts';
+import { placed, readText, type Source } from './source.ts';
 import { mayBeFile } from './text-members.ts';
-import { type Environment, fillInFile, mapStrings, pathText } from './variables.ts';
+import { fillInFile, mapStrings, pathText, type Values } from './variables.ts';
 
 /** The longest text that is taken for a path. */
 const MAX_PATH = 1_000;
@@ -22,7 +23,7 @@ interface IncludedFiles {
   directory: string;
   /** Returns the folders in which a member's file is looked for. */
   foldersOf(path: readonly string[]): string[];
-  env: Environment;
+  values: Values;
   /** Gets a message for each file that cannot be read. */
   faults: string[];
   /** Called for each fault in a file. */
@@ -33,11 +34,14 @@ interface IncludedFiles {
 
 /** Replaces paths in a document by the contents of their files. */
 export function readIncludedFiles(document: unknown, options: IncludedFiles): unknown {
-  const { directory, foldersOf, env, faults, onFault, onFile } = options;
+  const { directory, foldersOf, values, faults, onFault, onFile } = options;
   return mapStrings(document, [], (text, path) => {
     if (!mayBeFile(path) || !isPath(text)) return text;
     const name = text.trim().replaceAll('\\', '/');
-    const named = foldersOf(path).map((folder) => (isAbsolute(name) ? name : join(folder, name)));
+    const named = [
+      ...foldersOf(path).map((folder) => (isAbsolute(name) ? name : join(folder, name))),
+      ...(isAbsolute(name) ? [] : fromItsFolder(directory, name)),
+    ];
     const places = named.filter((one) => !isOutside(directory, one));
     for (const place of places) onFile(place);
     const fault = (cause: string) => {
@@ -49,7 +53,7 @@ export function readIncludedFiles(document: unknown, options: IncludedFiles): un
       if (file === undefined) return fault(places.length < named.length ? OUTSIDE : 'there is no such file');
       // A link may lead out of the folder.
       if (isOutside(realpathSync(directory), realpathSync(file))) return fault(OUTSIDE);
-      const read = fillInFile(readFileSync(file, 'utf8'), env);
+      const read = fillInFile(readFileSync(file, 'utf8'), values);
       for (const one of read.faults) onFault(file, one);
       return read.text;
     } catch (thrown) {
@@ -58,15 +62,113 @@ export function readIncludedFiles(document: unknown, options: IncludedFiles): un
   });
 }
 
-const isPath = (text: string): boolean =>
+/**
+ * Older versions of the tool write the paths of actions from the folder in which it ran: `tenant/actions/NAME/code.js`.
+ * @returns the path from the folder of the tenant, if there is one.
+ */
+function fromItsFolder(directory: string, name: string): string[] {
+  const [, tail] = /^(?:[^/]+\/)+?(action(?:s|-modules)\/.*)$/.exec(name.replace(/^\.\//, '')) ?? [];
+  return tail === undefined ? [] : [join(directory, tail)];
+}
+
+export const isPath = (text: string): boolean =>
   text.length <= MAX_PATH && (RELATIVE.test(text.trim()) || FILE_NAME.test(text.trim()));
 
+/** Returns whether there is a file; not for what is no path to the system, such as one that is too long. */
 export function isFile(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isFile() ?? false;
+  try {
+    return statSync(path, { throwIfNoEntry: false })?.isFile() ?? false;
+  } catch {
+    return false;
+  }
 }
 
 /** Returns whether a path leads out of a folder. */
 export function isOutside(directory: string, path: string): boolean {
   const way = relative(resolve(directory), resolve(path));
   return way === '..' || way.startsWith(`..${sep}`) || resolve(way) === way;
+}
+
+/** A value that is read from a JSON file of its own, and where it is in the tenant. */
+interface JsonPart {
+  path: readonly string[];
+  source: Source;
+}
+
+/**
+ * Returns a source in which forms, flows and the renderers of screens are as in the JSON files that a YAML file names for
+ * them. A missing file of a renderer is a warning, as in the tool.
+ */
+export function withJsonFiles(
+  source: Source,
+  { directory, values, onFile }: Pick<IncludedFiles, 'directory' | 'values' | 'onFile'>,
+): Source {
+  const document = source.value as Readonly<Record<string, unknown>> | undefined;
+  const { screenRenderers: renderers } = Object(document?.prompts) as { screenRenderers?: unknown };
+  const sections = ['forms', 'flows'].filter((section) => Array.isArray(document?.[section]));
+  if (document === undefined || (sections.length === 0 && !Array.isArray(renderers))) return source;
+  const parts: JsonPart[] = [];
+  const read = (name: string, path: readonly string[], problems: string[]): object | undefined => {
+    const file = join(directory, name.trim().replaceAll('\\', '/'));
+    const problem = (cause: string) => {
+      problems.push(placed(`${pathText(path)}: ${name} cannot be read (${cause})`, source.placeOf(path)));
+      return undefined;
+    };
+    if (isOutside(directory, file)) return problem(OUTSIDE);
+    onFile(file);
+    if (!isFile(file)) return problem('there is no such file');
+    if (isOutside(realpathSync(directory), realpathSync(file))) return problem(OUTSIDE);
+    const part = readText(readFileSync(file, 'utf8'), values, file);
+    problems.push(...part.faults);
+    parts.push({ path, source: part });
+    return Object(part.value) as object;
+  };
+  const faults = [...source.faults];
+  const warnings = [...source.warnings];
+  const bodies = sections.map((section) => {
+    const items = (document[section] as unknown[]).map((item, index) => {
+      const { body: file, ...rest } = Object(item) as Record<string, unknown>;
+      if (typeof file !== 'string') return item;
+      const { body: _, ...content } = Object(read(file, [section, String(index)], faults)) as {
+        body?: unknown;
+      };
+      return { ...rest, ...content };
+    });
+    return [section, items] as const;
+  });
+  const screens: unknown[] = [];
+  for (const entry of Array.isArray(renderers) ? (renderers as unknown[]) : [])
+    for (const one of filesOf(entry) ?? [entry]) {
+      const path = ['prompts', 'screenRenderers', String(screens.length)];
+      const screen = typeof one === 'string' ? read(one, path, warnings) : one;
+      if (screen !== undefined) screens.push(screen);
+    }
+  const partOf = (path: readonly string[]) =>
+    parts.find((part) => part.path.every((step, at) => step === path[at]));
+  return {
+    ...source,
+    value: {
+      ...document,
+      ...Object.fromEntries(bodies),
+      ...(Array.isArray(renderers) && {
+        prompts: { ...(document.prompts as object), screenRenderers: screens },
+      }),
+    },
+    faults,
+    warnings,
+    placeOf: (path) => {
+      const part = partOf(path);
+      return part?.source.placeOf(path.slice(part.path.length)) ?? source.placeOf(path);
+    },
+  };
+}
+
+/** Returns the files of an entry `{ PROMPT: { SCREEN: FILE } }`; undefined for another one. */
+function filesOf(entry: unknown): string[] | undefined {
+  const files = Object.values(Object(entry) as object).flatMap((screens) =>
+    typeof screens === 'object' && screens !== null ? Object.values(screens as object) : [screens],
+  ) as unknown[];
+  return files.length > 0 && files.every((file) => typeof file === 'string' && /\.json$/.test(file))
+    ? (files as string[])
+    : undefined;
 }

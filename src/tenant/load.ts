@@ -12,17 +12,24 @@ import { MAX_RESET_SECONDS, mailProviderOf } from '../records/tenant/delivery.ts
 import { sinkOf, streamFaults } from '../records/tenant/log-streams.ts';
 import { networkAclWarnings } from '../records/tenant/network-acls.ts';
 import { type TenantFile, tenantFileSchema } from '../records/tenant/tenant.ts';
+import { unmanagedSchema } from '../records/tenant/unmanaged.ts';
 import { classWarnings } from '../records/users/authentication-classes.ts';
 import { crossFaults } from './cross-checks.ts';
 import { databaseWarnings } from './database-warnings.ts';
+import { type DeployConfig, readDeployConfig } from './deploy-config.ts';
+import { deprecations } from './deprecations.ts';
+import { type Finding, findingsOf, reportOf, sentenceOf } from './findings.ts';
 import { identifierWarnings } from './identifier-warnings.ts';
-import { readIncludedFiles } from './included-files.ts';
+import { readIncludedFiles, withJsonFiles } from './included-files.ts';
+import { keptFindings } from './kept-findings.ts';
+import { withoutMasks } from './masked.ts';
 import { directoryOf, withClientIds } from './names.ts';
-import { pageWarnings } from './pages.ts';
+import { pageFindings } from './pages.ts';
 import { placed, readText, type Source } from './source.ts';
 import { readFolder } from './tenant-folder.ts';
+import { withoutItems, withoutSections } from './unmanaged.ts';
 import { urlWarnings } from './url-warnings.ts';
-import { type Environment, fillIn } from './variables.ts';
+import { type Environment, fillIn, type Values, valuesOf } from './variables.ts';
 
 /** A tenant file that cannot be used, with all faults: file and line if known, path, and cause. */
 export class TenantFault {
@@ -39,13 +46,14 @@ export interface LoadedTenant {
   isEmpty: boolean;
   /** Unknown keys, and settings that may surprise; one sentence each. */
   warnings: string[];
-  /** The same for people: what matters most comes first, and all unknown keys are in one line. */
+  /** The same for people: what matters most comes first, and one line has all of a kind. */
   report: string[];
   /** Adds file and line to a message that begins with a path, such as `clients[0].name: …`. */
   withPlace(sentence: string): string;
 }
 
 /**
+ * Loads a tenant from a file or a folder, with the deploy tool's configuration where TENANT_CONFIG names it.
  * @param onFile called with the path of each file before it is read: this one, and those that it names.
  * @throws TenantFault
  */
@@ -54,7 +62,8 @@ export async function loadTenantFile(
   env: Environment,
   onFile: (path: string) => void = () => undefined,
 ): Promise<LoadedTenant> {
-  return tenantOf(await readSource(path, env, onFile), env, directoryOfTenant(path), onFile);
+  const config = configOf(env, onFile);
+  return tenantOf(await readSource(path, config, onFile), config, directoryOfTenant(path), onFile);
 }
 
 /** What a tenant file says, before it is validated. */
@@ -72,9 +81,15 @@ export async function readTenantDocument(
   env: Environment,
   onFile: (path: string) => void = () => undefined,
 ): Promise<TenantDocument> {
-  const source = await readSource(path, env, onFile);
-  const { document, faults } = documentOf(source, env, directoryOfTenant(path), onFile);
-  return { document, faults, placeOf: source.placeOf };
+  const config = configOf(env, onFile);
+  return documentOf(await readSource(path, config, onFile), config, directoryOfTenant(path), onFile);
+}
+
+/** @throws TenantFault */
+function configOf(env: Environment, onFile: (path: string) => void): DeployConfig {
+  const read = readDeployConfig(env, onFile);
+  if ('faults' in read) throw new TenantFault(read.faults);
+  return read.config;
 }
 
 const isDirectory = (path: string) => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
@@ -82,11 +97,15 @@ const isDirectory = (path: string) => statSync(path, { throwIfNoEntry: false })?
 /** Returns the folder of the files that a tenant file, or a folder with a tenant, may name. */
 const directoryOfTenant = (path: string) => (isDirectory(path) ? path : dirname(path));
 
-async function readSource(path: string, env: Environment, onFile: (path: string) => void): Promise<Source> {
-  if (isDirectory(path)) return readFolder(path, env, onFile);
+async function readSource(
+  path: string,
+  config: DeployConfig,
+  onFile: (path: string) => void,
+): Promise<Source> {
+  if (isDirectory(path)) return readFolder(path, config, onFile);
   onFile(path);
   try {
-    return readText(await readFile(path, 'utf8'), env, path);
+    return readText(await readFile(path, 'utf8'), config.values, path);
   } catch (thrown) {
     const { code, message } = thrown as NodeJS.ErrnoException;
     const cause = code === 'ENOENT' ? 'there is no such file' : message;
@@ -100,96 +119,87 @@ async function readSource(path: string, env: Environment, onFile: (path: string)
  * @throws TenantFault
  */
 export function parseTenant(text: string, env: Environment, path?: string): LoadedTenant {
-  return tenantOf(readText(text, env, path), env, path === undefined ? undefined : dirname(path));
+  const values = valuesOf(env);
+  const directory = path === undefined ? undefined : dirname(path);
+  return tenantOf(readText(text, values, path), { values, unmanaged: () => undefined }, directory);
 }
 
 /** @param directory the folder of the files that the tenant may name; without it none is read. @throws TenantFault */
 function tenantOf(
   source: Source,
-  env: Environment,
+  config: Pick<DeployConfig, 'values' | 'unmanaged'>,
   directory?: string,
   onFile: (path: string) => void = () => undefined,
 ): LoadedTenant {
-  const { isEmpty, warnings: readWarnings, placeOf } = source;
-  const withPlace = (sentence: string) => placed(sentence, placeOf(pathOf(sentence)));
-  const { document, faults, kept } = documentOf(source, env, directory, onFile);
+  const { document, faults, kept, placeOf, warnings } = documentOf(source, config, directory, onFile);
   // Validating unfilled variables would only add misleading faults.
   if (faults.length > 0) throw new TenantFault(faults);
+  const withPlace = (sentence: string) => placed(sentence, placeOf(pathOf(sentence)));
   const result = checkTenant(document);
   if ('faults' in result) throw new TenantFault(result.faults.map(withPlace));
-  const { tenant, warnings } = result;
-  const found = [...kept, ...warnings];
-  const lineAt = (at: string) => placeOf(pathOf(at)).line;
+  const findings = [...findingsOf('different', kept), ...result.findings];
   return {
-    tenant,
-    isEmpty,
-    warnings: [...readWarnings, ...found.map(withPlace)],
-    report: [...readWarnings, ...reportOf(found, withPlace, lineAt)],
+    tenant: result.tenant,
+    isEmpty: source.isEmpty,
+    warnings: [...warnings, ...findings.map((one) => withPlace(sentenceOf(one)))],
+    report: [...warnings, ...reportOf(findings, (at) => placeOf(pathOf(at)))],
     withPlace,
   };
 }
 
-/** Returns what a source says once it is complete, its faults with their places, and warnings about variables without. */
+/**
+ * Returns what a source says once it is complete and what is not managed is taken out, its faults with their places, and
+ * warnings about variables without.
+ */
 function documentOf(
-  { value, faults: readFaults, placeOf, foldersOf }: Source,
-  env: Environment,
+  source: Source,
+  { values, unmanaged: unmanagedOf }: { values: Values; unmanaged: DeployConfig['unmanaged'] },
   directory: string | undefined,
   onFile: (path: string) => void,
-): { document: unknown; faults: string[]; kept: string[] } {
-  const faults: string[] = [];
-  const placedFaults = [...readFaults];
+): TenantDocument & { kept: string[]; warnings: readonly string[] } {
+  const whole = directory === undefined ? source : withJsonFiles(source, { directory, values, onFile });
+  const unmanaged =
+    unmanagedOf(whole.value, Object.keys(tenantFileSchema.shape)) ??
+    unmanagedSchema.safeParse(Object(whole.value).unmanaged).data;
+  const managed = withoutSections(whole, unmanaged);
+  const unset: string[] = [];
   const kept: string[] = [];
-  const filled = fillIn(value ?? {}, env, { faults, warnings: kept });
-  const document =
+  const filled = fillIn(managed.value ?? {}, values, { faults: unset, warnings: kept });
+  const placedFaults = [...whole.faults, ...unset.map((one) => placed(one, whole.placeOf(pathOf(one))))];
+  const { value, placeOf, foldersOf } = withoutItems({ ...managed, value: filled }, unmanaged);
+  const faults: string[] = [];
+  const complete =
     directory === undefined
-      ? filled
-      : readIncludedFiles(filled, {
+      ? value
+      : readIncludedFiles(value, {
           directory,
           foldersOf,
-          env,
+          values,
           faults,
           onFault: (file, { line, message }) => placedFaults.push(placed(message, { file, line })),
           onFile,
         });
-  const withPlace = (sentence: string) => placed(sentence, placeOf(pathOf(sentence)));
-  return { document, faults: [...placedFaults, ...faults.map(withPlace)], kept };
+  return {
+    document: unmanaged === undefined ? complete : { ...(complete as object), unmanaged },
+    faults: [...placedFaults, ...faults.map((one) => placed(one, placeOf(pathOf(one))))],
+    kept,
+    warnings: whole.warnings,
+    placeOf,
+  };
 }
 
 /** Validates a parsed tenant. @throws TenantFault */
 export function readTenant(document: unknown): LoadedTenant {
   const result = checkTenant(document);
   if ('faults' in result) throw new TenantFault(result.faults);
-  const withPlace = (sentence: string) => sentence;
+  const { tenant, findings } = result;
   return {
-    ...result,
+    tenant,
     isEmpty: false,
-    report: reportOf(result.warnings, withPlace, () => undefined),
-    withPlace,
+    warnings: findings.map(sentenceOf),
+    report: reportOf(findings, () => ({ file: undefined, line: undefined })),
+    withPlace: (sentence) => sentence,
   };
-}
-
-/** Returns warnings with those about unknown keys last, in one line for each thing that becomes of them. */
-function reportOf(
-  warnings: readonly string[],
-  withPlace: (sentence: string) => string,
-  lineOf: (at: string) => number | undefined,
-): string[] {
-  const isUnknown = (warning: string) => UNKNOWN.some(({ one }) => warning.endsWith(one));
-  const unknown = UNKNOWN.flatMap(({ one, several }) => {
-    const sentences = warnings.filter((warning) => warning.endsWith(one));
-    if (sentences.length <= 1) return sentences.map(withPlace);
-    const places = new Map<string, number[]>();
-    for (const at of sentences.map((sentence) => sentence.slice(0, -one.length))) {
-      const member = at.replaceAll(/\[\d+\]/g, '[]');
-      places.set(member, [...(places.get(member) ?? []), lineOf(at) ?? 0]);
-    }
-    const members = [...places].map(([member, all]) => {
-      const lines = [...new Set(all)].filter((line) => line > 0);
-      return lines.length === 0 ? member : `${member} (line ${lines.join(', ')})`;
-    });
-    return [`${sentences.length} members ${several}: ${members.join('; ')}`];
-  });
-  return [...warnings.filter((warning) => !isUnknown(warning)).map(withPlace), ...unknown];
 }
 
 /** Returns the path at the beginning of a message, in either notation: `clients[0].name` or `clients.0.name`. */
@@ -198,48 +208,61 @@ function pathOf(sentence: string): string[] {
   return path.split(/[.[\]]+/).filter((step) => step !== '');
 }
 
-type CheckedTenant = { tenant: TenantFile; warnings: string[] } | { faults: string[] };
+type CheckedTenant = { tenant: TenantFile; findings: Finding[] } | { faults: string[] };
 
-/** Returns the faults, or the tenant with its warnings. */
+/** Returns the faults, or the tenant with its findings. */
 function checkTenant(document: unknown): CheckedTenant {
-  const { result, warnings: removed } = parseWithoutUnknown(withClientIds(document), tenantFileSchema);
+  const { result, removed } = parseWithoutUnknown(withClientIds(withoutMasks(document)), tenantFileSchema);
   if (!result.success) {
     return { faults: result.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`) };
   }
   const tenant = result.data;
   const faults = [...crossFaults(tenant), ...userFaults(tenant)];
   if (faults.length > 0) return { faults };
-  const warnings = [
-    ...removed,
-    ...unknownKeys(tenant, tenantFileSchema),
-    ...providerWarnings(tenant),
-    ...lifetimeWarnings(tenant),
-    ...strategyWarnings(tenant),
-    ...samlWarnings(tenant),
-    ...classWarnings(tenant.tenant),
-    ...identifierWarnings(tenant),
-    ...databaseWarnings(tenant),
-    ...directoryWarnings(tenant),
-    ...pageWarnings(tenant),
-    ...logStreamWarnings(tenant),
-    ...aclWarnings(tenant),
-    ...urlWarnings(tenant),
+  const deprecated = deprecations(tenant);
+  const isDeprecated = ({ at }: Finding) => deprecated.some((one) => one.at === at);
+  const findings = [
+    ...findingsOf('unsafe', samlWarnings(tenant)),
+    ...findingsOf('unsafe', identifierWarnings(tenant)),
+    ...findingsOf('unsafe', databaseWarnings(tenant)),
+    ...findingsOf('unsafe', aclWarnings(tenant)),
+    ...findingsOf('unsafe', urlWarnings(tenant)),
+    ...keptFindings(tenant),
+    ...strategyFindings(tenant),
+    ...findingsOf('unusable', directoryWarnings(tenant)),
+    ...providerFindings(tenant),
+    ...pageFindings(tenant),
+    ...logStreamFindings(tenant),
+    ...findingsOf('different', classWarnings(tenant.tenant)),
+    ...findingsOf('different', lifetimeWarnings(tenant)),
+    ...deprecated,
+    ...[...removed, ...unknownKeys(tenant, tenantFileSchema)].filter((one) => !isDeprecated(one)),
   ];
-  return { tenant, warnings };
+  return { tenant, findings };
 }
 
 // docs/understand/decisions/connections.md#an-incomplete-connection-is-stored
-/** Returns warnings about connections that nobody can log in with: incomplete ones, and unsupported strategies. */
-function strategyWarnings({ connections }: TenantFile): string[] {
+/** Returns findings about connections that nobody can log in with: incomplete ones, and unsupported strategies. */
+function strategyFindings({ connections }: TenantFile): Finding[] {
   const unfinished = connections.flatMap(({ name, strategy, options }, index) =>
-    (strategyRecord(strategy)?.missingOptions?.(options) ?? []).map(
-      (member) => `connections[${index}].options.${member}: is missing: nobody can log in with ${name}`,
-    ),
+    (strategyRecord(strategy)?.missingOptions?.(options) ?? []).map((member) => ({
+      rank: 'unusable' as const,
+      at: `connections[${index}].options.${member}`,
+      says: `is missing: nobody can log in with ${name}`,
+      several: 'connections lack an option, so that nobody can log in with them',
+      item: `${name} without ${member}`,
+    })),
   );
   const unknown = connections
     .map(({ name, strategy }, index) => ({ name, strategy, at: `connections[${index}].strategy` }))
     .filter(({ strategy }) => strategyRecord(strategy) === undefined)
-    .map(({ name, strategy, at }) => `${at}: ${strategy} is not built in: nobody can log in with ${name}`);
+    .map(({ name, strategy, at }) => ({
+      rank: 'unusable' as const,
+      at,
+      says: `${strategy} is not built in: nobody can log in with ${name}`,
+      several: 'connections are of types that are not built in, so that nobody can log in with them',
+      item: `${name}: ${strategy}`,
+    }));
   return [...unfinished, ...unknown];
 }
 
@@ -252,10 +275,11 @@ function directoryWarnings({ tenant, connections }: TenantFile): string[] {
   ];
 }
 
-/** Returns a warning about an unsupported e-mail provider. It is no fault, so that an exported tenant starts. */
-function providerWarnings({ emailProvider: provider }: TenantFile): string[] {
+/** Returns a finding about an unsupported e-mail provider. It is no fault, so that an exported tenant starts. */
+function providerFindings({ emailProvider: provider }: TenantFile): Finding[] {
   if (provider?.enabled !== true || mailProviderOf(provider.name).name === provider.name) return [];
-  return [`emailProvider: ${provider.name} is not built in: set SMTP_URL to its SMTP endpoint`];
+  const says = `${provider.name} is not built in: set SMTP_URL to its SMTP endpoint`;
+  return [{ rank: 'unusable', at: 'emailProvider', says }];
 }
 
 // docs/understand/decisions/passwords-protection.md#reset-links-are-valid-for-four-hours
@@ -270,15 +294,23 @@ function lifetimeWarnings({ emailTemplates }: TenantFile): string[] {
   );
 }
 
-/** Returns warnings about log streams of unsupported types, which are kept but not sent, and of unknown keys of others. */
-function logStreamWarnings({ logStreams = [] }: TenantFile): string[] {
-  return logStreams.flatMap((stream, index) => {
+/** Returns findings about log streams of unsupported types, which are kept but not sent, and of unknown keys of others. */
+function logStreamFindings({ logStreams = [] }: TenantFile): Finding[] {
+  return logStreams.flatMap((stream, index): Finding[] => {
     const { type, name } = stream;
     const at = `logStreams[${index}]`;
     if (sinkOf(type) === undefined)
-      return [`${at}.type: ${String(type)} is not built in: nothing is sent to ${String(name ?? type)}`];
+      return [
+        {
+          rank: 'unusable',
+          at: `${at}.type`,
+          says: `${String(type)} is not built in: nothing is sent to ${String(name ?? type)}`,
+          several: 'log streams are of types that are not built in, so that nothing is sent to them',
+          item: `${String(name ?? type)}: ${String(type)}`,
+        },
+      ];
     return streamFaults(stream).flatMap(({ path, unknownKeys: keys }) =>
-      keys.map((key) => unknownKeyWarning(`${at}.${path}.${key}`)),
+      keys.map((key) => ({ ...KEPT, at: `${at}.${path}.${key}` })),
     );
   });
 }
@@ -369,22 +401,20 @@ function audienceWarnings({ name, addon, at }: Provider, others: readonly Provid
 
 // Finds unknown keys of a tenant file at any depth, so that nobody relies on a misspelt setting.
 
-/** What becomes of unknown keys: the end of a sentence about one, and the middle of one about several. */
+/** What becomes of unknown keys. */
 const LEFT_OUT = {
-  one: ' is not known here: it is left out',
-  several: 'are not known here and are left out',
-};
+  rank: 'unknown',
+  says: 'is not known here: it is left out',
+  several: 'members are not known here and are left out',
+} as const;
 const KEPT = {
-  one: ' is not known here: it is kept, and has no effect',
-  several: 'are not known here; they are kept, and have no effect',
-};
-const UNKNOWN = [LEFT_OUT, KEPT];
+  rank: 'unknown',
+  says: 'is not known here: it is kept, and has no effect',
+  several: 'members are not known here; they are kept, and have no effect',
+} as const;
 
-/** @param at its path. */
-const unknownKeyWarning = (at: string) => `${at}${KEPT.one}`;
-
-/** Returns a warning for each key of a document that its schema does not know. */
-function unknownKeys(document: unknown, schema: unknown, path = ''): string[] {
+/** Returns a finding for each key of a document that its schema does not know. */
+function unknownKeys(document: unknown, schema: unknown, path = ''): Finding[] {
   const known = unwrapped(schema);
   if (known instanceof z.ZodArray && Array.isArray(document)) {
     return document.flatMap((item, index) => unknownKeys(item, known.element, `${path}[${index}]`));
@@ -392,9 +422,7 @@ function unknownKeys(document: unknown, schema: unknown, path = ''): string[] {
   if (!(known instanceof z.ZodObject) || typeof document !== 'object' || document === null) return [];
   return Object.entries(document).flatMap(([key, value]) => {
     const at = path === '' ? key : `${path}.${key}`;
-    return Object.hasOwn(known.shape, key)
-      ? unknownKeys(value, known.shape[key], at)
-      : [unknownKeyWarning(at)];
+    return Object.hasOwn(known.shape, key) ? unknownKeys(value, known.shape[key], at) : [{ ...KEPT, at }];
   });
 }
 
@@ -421,8 +449,8 @@ const STRICT_SECTIONS: readonly PropertyKey[] = ['customClaims'];
 function parseWithoutUnknown<T>(
   document: unknown,
   schema: z.ZodType<T>,
-): { result: z.ZodSafeParseResult<T>; warnings: string[] } {
-  const warnings: string[] = [];
+): { result: z.ZodSafeParseResult<T>; removed: Finding[] } {
+  const removedKeys: Finding[] = [];
   for (let read = document; ; ) {
     const result = schema.safeParse(read);
     const issues = (result.error?.issues ?? []).filter(
@@ -435,8 +463,8 @@ function parseWithoutUnknown<T>(
     const known = refused.length + unset.length === 0 ? read : structuredClone(read);
     const removed = refused.filter((path) => remove(known, path));
     const cleared = unset.filter((path) => remove(known, path));
-    if (removed.length + cleared.length === 0) return { result, warnings };
-    warnings.push(...removed.map((path) => `${z.core.toDotPath(path)}${LEFT_OUT.one}`));
+    if (removed.length + cleared.length === 0) return { result, removed: removedKeys };
+    removedKeys.push(...removed.map((path) => ({ ...LEFT_OUT, at: z.core.toDotPath(path) })));
     read = known;
   }
 }

@@ -47,7 +47,11 @@ export function withStoredClientIds(
  * Returns a function that resolves an application's client_id or name to its client_id. Unknown names are returned
  * unchanged.
  */
-export function clientIdOf({ clients }: Pick<TenantFile, 'clients'>): (idOrName: string) => string {
+export function clientIdOf({
+  clients,
+}: {
+  readonly clients: readonly { readonly client_id: string; readonly name: string }[];
+}): (idOrName: string) => string {
   const ids = new Set(clients.map((client) => client.client_id));
   const idByName = new Map(clients.map((client) => [client.name, client.client_id]));
   return (named) => (ids.has(named) ? named : (idByName.get(named) ?? named));

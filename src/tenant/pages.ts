@@ -1,6 +1,7 @@
 // Customized pages of a tenant file: which one an application gets, and warnings about unsupported ones.
 import type { Frozen } from '../records/base/record.ts';
 import type { ClientRecord, TenantFile, TenantRecord } from '../records/tenant/tenant.ts';
+import { type Finding, findingsOf } from './findings.ts';
 
 /** Replaced by the page's configuration, base64 of JSON (docs/reference/wire/legacy-pages.md). */
 export const CONFIG_PLACEHOLDER = '@@config@@';
@@ -18,18 +19,21 @@ export function customLoginPage(
   return [client.custom_login_page, page?.html].find((html) => html !== undefined && html.trim() !== '');
 }
 
-/** Returns a warning for each unsupported setting of customized pages. */
-export function pageWarnings({ pages = [], clients }: TenantFile): string[] {
+/** Returns a finding for each unsupported setting of customized pages. */
+export function pageFindings({ pages = [], clients }: TenantFile): Finding[] {
   return [
-    ...pages.flatMap(({ name, html, enabled }, index) => {
+    ...pages.flatMap(({ name, html, enabled }, index): Finding[] => {
       const at = `pages[${index}]`;
       if (enabled === false) return [];
-      return name === 'login'
-        ? htmlWarnings(`${at}.html`, html)
-        : [`${at}: ${name} is not built in: ours is shown`];
+      if (name === 'login') return findingsOf('unusable', htmlWarnings(`${at}.html`, html));
+      const says = `${name} is not built in: ours is shown`;
+      const several = 'pages are not built in: ours are shown';
+      return [{ rank: 'unusable', at, says, several, item: name }];
     }),
     ...clients.flatMap(({ custom_login_page: html, custom_login_page_on: on }, index) =>
-      html === undefined || on === false ? [] : htmlWarnings(`clients[${index}].custom_login_page`, html),
+      html === undefined || on === false
+        ? []
+        : findingsOf('unusable', htmlWarnings(`clients[${index}].custom_login_page`, html)),
     ),
   ];
 }

@@ -1,7 +1,7 @@
 // The texts that a tenant is read from: one YAML file, or the files of a folder. Each value has a place, for faults and warnings.
 import { dirname, join } from 'node:path';
 import { readYaml, type YamlFault } from './document.ts';
-import { type Environment, fillInYaml } from './variables.ts';
+import { fillInYaml, type Values } from './variables.ts';
 
 export interface Place {
   file: string | undefined;
@@ -32,8 +32,8 @@ export function placed(sentence: string, { file, line }: Place): string {
 const FOLDERS: Readonly<Record<string, string>> = { clients: 'clients', connections: 'connections' };
 
 /** Reads a YAML text. @param file its file; undefined if it has none. */
-export function readText(text: string, env: Environment, file: string | undefined): Source {
-  const given = fillInYaml(text, env);
+export function readText(text: string, values: Values, file: string | undefined): Source {
+  const given = fillInYaml(text, values);
   const lineOf = (line: number | undefined) => (line === undefined ? undefined : given.lineOf(line));
   const yamlFault = ({ line, message }: YamlFault) =>
     placed(`not valid YAML: ${message}`, { file, line: lineOf(line) });

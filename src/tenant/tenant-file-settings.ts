@@ -18,6 +18,10 @@ export const tenantSettings = settingsGroup({
       .min(1)
       .default(TENANT_FILE)
       .meta({ description: "path of the tenant file, or of a folder with the deploy tool's layout" }),
+    TENANT_CONFIG: z.string().min(1).optional().meta({
+      description:
+        "path of the deploy tool's `config.json`, whose mappings and exclusions act on the tenant file, see [Change the tenant by its file](../do/tenant-file.md)",
+    }),
     WATCH_TENANT: z.enum(['on', 'off']).optional().meta({
       description:
         '`on`: a development server takes changes of the tenant file over while it runs, see [Change the tenant by its file](../do/tenant-file.md)',

@@ -1,9 +1,9 @@
 // A tenant in the folders of the hosted service's deploy tool: a JSON file for each application, connection and so on.
 import { readdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { isFile, isOutside, OUTSIDE } from './included-files.ts';
+import type { DeployConfig } from './deploy-config.ts';
+import { isFile, isOutside, isPath, OUTSIDE } from './included-files.ts';
 import { placed, readText, type Source } from './source.ts';
-import type { Environment } from './variables.ts';
 
 /** The folders with a file for each item of a section. */
 const LISTS: Readonly<Record<string, string>> = {
@@ -69,7 +69,11 @@ interface Part {
 }
 
 /** @param onFile called with the path of each file before it is read. */
-export function readFolder(folder: string, env: Environment, onFile: (path: string) => void): Source {
+export function readFolder(
+  folder: string,
+  { values, connectionsFolder }: Pick<DeployConfig, 'values' | 'connectionsFolder'>,
+  onFile: (path: string) => void,
+): Source {
   const faults: string[] = [];
   const parts: Part[] = [];
   const document: Item = {};
@@ -83,7 +87,7 @@ export function readFolder(folder: string, env: Environment, onFile: (path: stri
       return undefined;
     }
     const text = readFileSync(file, 'utf8').replace(/^\t+/gm, (tabs) => ' '.repeat(tabs.length));
-    const source = readText(text, env, file);
+    const source = readText(text, values, file);
     faults.push(...source.faults);
     if (source.value !== undefined) parts.push({ path, file, source });
     return source.value;
@@ -110,7 +114,7 @@ export function readFolder(folder: string, env: Environment, onFile: (path: stri
   };
 
   for (const [name, section] of Object.entries(LISTS)) {
-    const files = filesIn(folder, name);
+    const files = filesIn(folder, section === 'connections' ? connectionsFolder : name);
     if (files !== undefined) readList(section, files);
   }
   const databases = entriesIn(folder, 'database-connections');
@@ -136,11 +140,14 @@ export function readFolder(folder: string, env: Environment, onFile: (path: stri
         [member]: member === 'partials' ? partialsOf(value) : value,
       };
   }
-  const templates = filesIn(folder, 'branding/templates');
-  if (templates !== undefined) {
-    const all = templates.map((name, index) => read(name, ['branding', 'templates', String(index)]));
-    document.branding = { ...(document.branding as Item | undefined), templates: all };
-  }
+  const readMembers = (section: string, member: string, name: string) => {
+    const files = filesIn(folder, name);
+    if (files === undefined) return;
+    const all = files.map((file, index) => read(file, [section, member, String(index)]));
+    document[section] = { ...(document[section] as Item | undefined), [member]: all };
+  };
+  readMembers('branding', 'templates', 'branding/templates');
+  readMembers('prompts', 'screenRenderers', 'prompts/screenRenderSettings');
 
   /** Returns the innermost file of a value. */
   const partOf = (path: readonly string[]) =>
@@ -189,12 +196,20 @@ function partialsOf(prompts: unknown): unknown {
   );
 }
 
-/** Returns a page or a mail with the path of the HTML file of the same name, unless it names another one. */
+/**
+ * Returns a page or a mail with the path of the HTML file of the same name, unless it names another one that is there. Pages
+ * without a file are empty, as in the tool: an error page may lead to a URL instead.
+ */
 function withPage(folder: string, member: string, item: Item, name: string): Item {
-  const named = item[member];
-  if (typeof named === 'string' && named !== '') return item;
+  const { [member]: named, ...rest } = item;
   const page = name.replace(/\.json$/, '.html');
-  return isFile(join(folder, page)) ? { ...item, [member]: `./${basename(page)}` } : item;
+  const isThere = isFile(join(folder, page));
+  if (typeof named !== 'string' || named === '')
+    return isThere ? { ...rest, [member]: `./${basename(page)}` } : item;
+  if (!isPath(named) || isFile(join(folder, dirname(name), named)) || isFile(join(folder, named)))
+    return item;
+  if (isThere) return { ...rest, [member]: `./${basename(page)}` };
+  return member === 'html' ? { ...rest, html: '' } : item;
 }
 
 /** Returns the names in a folder, with it, in order; undefined if there is no such folder. */

@@ -1,6 +1,7 @@
 // Environment variables in a tenant file. `##NAME##` is replaced by a value as it is, `@@NAME@@` by a value as JSON, as the
 // hosted service's deploy tool does in the text of each file; `${NAME}` is our own and stands in strings. A backslash
-// escapes each of them, so that an export can be read again unchanged.
+// escapes each of them, so that an export can be read again unchanged. The configuration of the deploy tool may have further
+// values, for names in any letters.
 // docs/understand/decisions/operating.md#a-tenant-file-takes-variables-as-the-deploy-tool-does
 import { CST, Lexer } from 'yaml';
 import { isNamedSecret } from '../records/secrets.ts';
@@ -9,9 +10,26 @@ import { isText } from './text-members.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** `@@name@@` in small letters is a mark of pages, mails and SAML requests (`@@config@@`, `@@password@@`). */
-const MARKER = /\\?(?:##([A-Za-z_][A-Za-z0-9_]*)##|@@([A-Z][A-Z0-9_]*)@@)/g;
-const VARIABLE = /\\?(?:##([A-Za-z_][A-Za-z0-9_]*)##|@@([A-Z][A-Z0-9_]*)@@|\$\{([A-Za-z_][A-Za-z0-9_]*)\})/g;
+/** What variables stand for. The environment comes before the mappings of the deploy tool, as in the tool. */
+export interface Values {
+  env: Environment;
+  /** JSON values by name. */
+  mappings: ReadonlyMap<string, unknown>;
+}
+
+export const valuesOf = (env: Environment): Values => ({ env, mappings: new Map() });
+
+const MARKER = /\\?(?:##([A-Za-z_][\w-]*)##|@@([A-Za-z_][\w-]*)@@)/g;
+const VARIABLE = /\\?(?:##([A-Za-z_][\w-]*)##|@@([A-Za-z_][\w-]*)@@|\$\{([A-Za-z_][A-Za-z0-9_]*)\})/g;
+
+/**
+ * Returns whether a mark is that of a variable. Small letters between `@@` are marks of pages, mails and SAML requests
+ * (`@@config@@`, `@@password@@`), and no variable of the environment has a hyphen, unless a mapping has the name.
+ */
+const isVariable = ({ mappings }: Values, hashed: string | undefined, json: string | undefined): boolean =>
+  hashed === undefined
+    ? json === undefined || /^[A-Z][A-Z0-9_]*$/.test(json) || mappings.has(json)
+    : /^\w+$/.test(hashed) || mappings.has(hashed);
 
 // A value may contain what looks like a variable. This character, which no text contains (Unicode 23.7), keeps it from being
 // replaced in turn; it is taken out at the end.
@@ -27,14 +45,14 @@ function jsonOf(value: string): string {
   }
 }
 
-/** Returns a variable of the environment, never what each object has, such as `constructor`. */
-const variableOf = (env: Environment, name: string): string | undefined =>
-  Object.hasOwn(env, name) ? env[name] : undefined;
-
 /** Returns what a variable is replaced by: its value, or that as JSON; undefined where it is not set. */
-function replacementOf(env: Environment, name: string, isJson: boolean): string | undefined {
-  const value = variableOf(env, name);
-  return value === undefined || !isJson ? value : jsonOf(value);
+function replacementOf({ env, mappings }: Values, name: string, isJson: boolean): string | undefined {
+  // Never what each object has, such as `constructor`.
+  const value = Object.hasOwn(env, name) ? env[name] : undefined;
+  if (value !== undefined) return isJson ? jsonOf(value) : value;
+  if (!mappings.has(name)) return undefined;
+  const mapped = mappings.get(name);
+  return isJson ? JSON.stringify(mapped) : String(mapped);
 }
 
 const notSet = (name: string, whole: string) =>
@@ -53,9 +71,12 @@ interface FilledText {
  * `"@@NAME@@"`. {@link fillIn} replaces the others, once the text is parsed: there a value cannot become more than a
  * part of a string. Comments stay as they are.
  */
-export function fillInYaml(text: string, env: Environment): FilledText {
+export function fillInYaml(text: string, values: Values): FilledText {
   const markers = [...text.matchAll(MARKER)].filter(
-    (marker) => !marker[0].startsWith('\\') && !isHeading(text, marker, env),
+    (marker) =>
+      !marker[0].startsWith('\\') &&
+      isVariable(values, marker[1], marker[2]) &&
+      !isHeading(text, marker, values),
   );
   const closed = closedTokens(text, markers);
   const faults: YamlFault[] = [];
@@ -73,7 +94,7 @@ export function fillInYaml(text: string, env: Environment): FilledText {
     if (around !== undefined && !isWhole) continue;
     const line = lineAt(index);
     const name = hashed ?? json ?? '';
-    const value = replacementOf(env, name, json !== undefined);
+    const value = replacementOf(values, name, json !== undefined);
     if (value === undefined) faults.push({ line, message: `${whole}: ${notSet(name, whole)}` });
     const replacement = value === undefined ? 'null' : guarded(value);
     filled += text.slice(end, around?.start ?? index) + replacement;
@@ -99,8 +120,8 @@ function linesOf(text: string): (index: number) => number {
 }
 
 /** Returns whether it is a comment such as `##Applications##`, alone in its line. */
-function isHeading(text: string, { 0: whole, 1: hashed, index }: RegExpExecArray, env: Environment): boolean {
-  if (hashed === undefined || variableOf(env, hashed) !== undefined) return false;
+function isHeading(text: string, { 0: whole, 1: hashed, index }: RegExpExecArray, values: Values): boolean {
+  if (hashed === undefined || replacementOf(values, hashed, false) !== undefined) return false;
   const start = text.lastIndexOf('\n', index - 1) + 1;
   const end = text.indexOf('\n', index);
   return text.slice(start, end === -1 ? undefined : end).trim() === whole;
@@ -148,13 +169,14 @@ interface Findings {
 }
 
 /** Replaces the variables in the strings of a document. */
-export function fillIn(document: unknown, env: Environment, { faults, warnings }: Findings): unknown {
+export function fillIn(document: unknown, values: Values, { faults, warnings }: Findings): unknown {
   const filled = mapStrings(document, [], (text, path) =>
     text.replace(VARIABLE, (whole: string, hashed?: string, json?: string, braced?: string) => {
       if (braced !== undefined && isText(path)) return whole;
+      if (!isVariable(values, hashed, json)) return whole;
       if (whole.startsWith('\\')) return whole.slice(1);
       const name = hashed ?? json ?? braced ?? '';
-      const value = replacementOf(env, name, json !== undefined);
+      const value = replacementOf(values, name, json !== undefined);
       if (value !== undefined) return value;
       // A secret that everybody can read in the file would be none.
       const isNeeded =
@@ -171,15 +193,16 @@ export function fillIn(document: unknown, env: Environment, { faults, warnings }
 }
 
 /** Replaces `##NAME##` and `@@NAME@@` in a file that a tenant file names. `${NAME}` is JavaScript or a text's own there. */
-export function fillInFile(text: string, env: Environment): { text: string; faults: YamlFault[] } {
+export function fillInFile(text: string, values: Values): { text: string; faults: YamlFault[] } {
   const faults: YamlFault[] = [];
   const lineAt = linesOf(text);
   const filled = text.replace(
     MARKER,
     (whole: string, hashed: string | undefined, json: string | undefined, index: number) => {
+      if (!isVariable(values, hashed, json)) return whole;
       if (whole.startsWith('\\')) return whole.slice(1);
       const name = hashed ?? json ?? '';
-      const value = replacementOf(env, name, json !== undefined);
+      const value = replacementOf(values, name, json !== undefined);
       if (value !== undefined) return value;
       // Small letters are names of a script or a page rather than of the environment.
       if (name === name.toUpperCase()) faults.push({ line: lineAt(index), message: notSet(name, whole) });
@@ -192,8 +215,10 @@ export function fillInFile(text: string, env: Environment): { text: string; faul
 /** Escapes a document so that {@link fillIn} returns it unchanged. */
 export function escapeVariables(document: unknown): unknown {
   return mapStrings(document, [], (text, path) =>
-    text.replace(VARIABLE, (whole: string, _hashed?: string, _json?: string, braced?: string) =>
-      braced !== undefined && isText(path) ? whole : `\\${whole}`,
+    text.replace(VARIABLE, (whole: string, hashed?: string, json?: string, braced?: string) =>
+      (braced !== undefined && isText(path)) || !isVariable(valuesOf({}), hashed, json)
+        ? whole
+        : `\\${whole}`,
     ),
   );
 }

@@ -1,5 +1,6 @@
 // Modules that actions share: an action runs with the version of a module that it names, as it was published.
 import { expect } from 'chai';
+import { readTenant } from '../../src/tenant/load.ts';
 import { managementClient, startManaged } from '../management/support.ts';
 import { createAgent } from '../support/agent.ts';
 import { API, payload, tenant, token } from '../support/flows.ts';
@@ -151,7 +152,7 @@ describe('modules of actions', () => {
     ]);
   });
 
-  it('can be in the tenant file, which is refused when one is not published there', async () => {
+  it('can be in the tenant file, where an action fails whose module is not published', async () => {
     await server.stop();
     const actions = [
       {
@@ -168,8 +169,12 @@ describe('modules of actions', () => {
       actionModules: [{ name: 'shared', code: `module.exports = 'of the file';`, all_changes_published }],
       triggers: { [TRIGGER]: [{ action_name: 'Uses' }] },
     });
-    const fault = await startManaged(file(false)).catch((thrown: unknown) => thrown);
-    expect(JSON.stringify(fault)).to.contain('there is no module shared');
+    expect(readTenant(file(false)).report.join()).to.contain(
+      'there is no module shared that is published in that version: Uses fails until there is',
+    );
+    server = await startManaged(file(false));
+    expect((await ask()).status).to.equal(403);
+    await server.stop();
     server = await startManaged(file(true));
     expect(await said()).to.equal('of the file');
   });

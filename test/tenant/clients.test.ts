@@ -90,9 +90,9 @@ describe('a tenant file is rejected, with the place and the cause, for', () => {
     ],
     ...[{ app_type: 'spa' }, { app_type: 'native' }, { token_endpoint_auth_method: 'none' }].map(
       (over): [string, object, RegExp, RegExp] => [
-        `HS256 for an application without a secret of its own: ${JSON.stringify(over)}`,
-        client({ ...over, client_secret: 's'.repeat(64), ...hs256 }),
-        /jwt_configuration\.alg/,
+        `our own member for HS256 at an application without a secret of its own: ${JSON.stringify(over)}`,
+        client({ ...over, client_secret: 's'.repeat(64), id_token_signed_response_alg: 'HS256' }),
+        /id_token_signed_response_alg/,
         /HS256/,
       ],
     ),
@@ -102,14 +102,6 @@ describe('a tenant file is rejected, with the place and the cause, for', () => {
       /client_secret/,
       /HS256/,
     ],
-    ...[{ app_type: 'spa' }, { app_type: 'native' }, { token_endpoint_auth_method: 'none' }].map(
-      (over): [string, object, RegExp, RegExp] => [
-        `client_credentials for an application that proves nothing: ${JSON.stringify(over)}`,
-        client({ ...over, grant_types: ['authorization_code', 'client_credentials'] }),
-        /grant_types/,
-        /client_credentials/,
-      ],
-    ),
     ['a key that is neither PEM nor JWK', withKey({}), KEY, /either pem or jwk/],
     [
       'a key as both PEM and JWK',

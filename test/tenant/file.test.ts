@@ -443,19 +443,6 @@ describe('the tenant file', () => {
       { databases: [{ name: 'x', enabled_clients: ['nobody'] }] },
       /^databases\[0\].enabled_clients: nobody is no application here$/,
     ],
-    [
-      'a grant for an unknown application',
-      {
-        resourceServers: [{ name: 'A', identifier: 'a' }],
-        clientGrants: [{ client_id: 'nobody', audience: 'a' }],
-      },
-      /client_id: nobody/,
-    ],
-    [
-      'a grant for an unknown API',
-      { clients: [{ client_id: 'x', name: 'X' }], clientGrants: [{ client_id: 'x', audience: 'a' }] },
-      /audience: a/,
-    ],
     ['an unknown default directory', { tenant: { default_directory: 'x' } }, /default_directory: x/],
     ['an unknown default audience', { tenant: { default_audience: 'x' } }, /default_audience: x/],
     ['a user without a database', { users: [{ email: 'a@b.c', password: 'x' }] }, /users\[0\]/],

@@ -95,6 +95,7 @@ async function runOf(
   const { action, input } = call;
   const { event, options, cacheEntries } = input;
   const facts = (await factsOf?.(event)) ?? { tenant: { id: hostname.split('.')[0] } };
+  if (action.isUndeployed === true) return { fault: 'it has no deployed version' };
   const missing = action.modules.find(({ found }) => found === undefined);
   if (missing !== undefined) return { fault: `the module ${missing.name} is not there any more` };
   const modules = action.modules.flatMap(({ found }) => found ?? []);

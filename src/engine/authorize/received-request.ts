@@ -8,7 +8,7 @@ import type { Context } from 'koa';
 import { jwtHeader, unverifiedClaims, verifyJwt } from '../../capabilities/signing/verify-jwt.ts';
 import { AuthError } from '../../http/errors.ts';
 import { CREDENTIAL_ALGORITHMS } from '../../records/clients/client-credentials.ts';
-import { expiryOf, publicKeyOf } from '../../records/clients/client-keys.ts';
+import { expiryOf, isNameOnly, publicKeyOf } from '../../records/clients/client-keys.ts';
 import { profileOf } from '../../records/clients/compliance-levels.ts';
 import type { Client } from '../../records/collections.ts';
 import type { Clock } from '../../runtime/clock.ts';
@@ -220,7 +220,8 @@ type Credential = NonNullable<Client['signed_request_object']>['credentials'][nu
 
 /** Returns the keys of a client's request objects that have not expired. @param now epoch milliseconds. */
 function requestObjectKeys(client: Client, now: number): readonly Credential[] {
-  return (client.signed_request_object?.credentials ?? []).filter((key) => expiryOf(key) > now);
+  const keys = client.signed_request_object?.credentials ?? [];
+  return keys.filter((key) => expiryOf(key) > now && !isNameOnly(key));
 }
 
 /**

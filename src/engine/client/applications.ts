@@ -10,7 +10,7 @@ import {
 import type { Frozen } from '../../records/base/record.ts';
 import { authenticationMethod, credentialMethod } from '../../records/clients/client-authentication.ts';
 import type { Rule } from '../../records/clients/client-compliance.ts';
-import { type Credential, expiryOf, publicKeyOf } from '../../records/clients/client-keys.ts';
+import { type Credential, expiryOf, isNameOnly, publicKeyOf } from '../../records/clients/client-keys.ts';
 import { idTokenAlg, responseAlg } from '../../records/clients/clients.ts';
 import {
   allowedGrants,
@@ -233,7 +233,7 @@ function authentication(client: Client, now: number): AdapterPayload {
   switch (method) {
     case 'private_key_jwt': {
       const all = client.client_authentication_methods?.private_key_jwt?.credentials ?? [];
-      const keys = all.filter((key) => expiryOf(key) > now);
+      const keys = all.filter((key) => expiryOf(key) > now && !isNameOnly(key));
       return { ...secret, token_endpoint_auth_method: method, jwks: { keys: keys.map(publicJwk) } };
     }
     case 'tls_client_auth':

@@ -7,6 +7,7 @@ import {
   type CredentialMethod,
   credentialMethod,
 } from '../../records/clients/client-authentication.ts';
+import { credentialId } from '../../records/clients/client-keys.ts';
 import type { Client, Records } from '../../records/collections.ts';
 import { sha256 } from '../../runtime/secrets.ts';
 import { apiError } from './management-errors.ts';
@@ -63,14 +64,8 @@ export function followingKeys<T extends Client>(client: T): T {
   return { ...client, signed_request_object: { ...signedRequestObject, credentials: requestKeys } };
 }
 
-/** A key from a tenant file has no id of its own; its id is derived from its contents. */
 function withIds(keys: readonly Frozen<ClientKey>[]): ClientKey[] {
-  return keys.map((key) => {
-    const { pem, jwk, alg, subject_dn, thumbprint_sha256 } = key as Readonly<Record<string, unknown>>;
-    const parts = subject_dn ?? thumbprint_sha256 ?? [pem, jwk, alg];
-    const digest = sha256(JSON.stringify(parts)).replaceAll(/[-_]/g, '');
-    return { id: `cred_${digest.slice(0, 16)}`, ...structuredClone(key) } as ClientKey;
-  });
+  return keys.map((key) => ({ id: credentialId(key), ...structuredClone(key) }) as ClientKey);
 }
 
 /**

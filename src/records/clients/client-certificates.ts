@@ -2,6 +2,7 @@
 import { X509Certificate } from 'node:crypto';
 import { z } from 'zod';
 import { sha256 } from '../../runtime/secrets.ts';
+import { isNameOnly } from './client-keys.ts';
 import { formatName, parseName, subjectOf } from './distinguished-name.ts';
 
 /** The members of every credential; unknown members are kept. */
@@ -26,6 +27,8 @@ export const certificateCredential = z
     thumbprint_sha256: z.string().optional(),
   })
   .transform((credential, context) => {
+    // No certificate has this thumbprint.
+    if (isNameOnly(credential)) return { ...credential, thumbprint_sha256: '' };
     const { pem: text, thumbprint_sha256: named } = credential;
     const certificate = text === undefined ? undefined : certificateOf(text);
     const own = certificate === undefined ? undefined : sha256(certificate.raw);
@@ -49,11 +52,13 @@ export const subjectCredential = z
   .looseObject({
     ...credentialMembers,
     credential_type: z.literal('cert_subject_dn').default('cert_subject_dn'),
-    subject_dn: z.string().min(1).max(1024).optional(),
+    subject_dn: z.string().max(1024).optional(),
     pem: pem.optional(),
   })
   .transform((credential, context) => {
     const { subject_dn: named, pem: text, ...rest } = credential;
+    // No certificate has this subject.
+    if (isNameOnly(credential)) return { ...rest, subject_dn: '' };
     const subject = named ?? (text === undefined ? undefined : subjectIn(text));
     if (subject === undefined || parseName(subject) === undefined) {
       context.addIssue({

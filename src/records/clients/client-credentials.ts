@@ -1,7 +1,7 @@
 // The credentials of an application in the tenant file.
 import { z } from 'zod';
 import { certificateCredential, credentialMembers, subjectCredential } from './client-certificates.ts';
-import { publicKeyFault } from './client-keys.ts';
+import { isNameOnly, publicKeyFault } from './client-keys.ts';
 
 /** The algorithms for assertions and request objects: neither `none` nor one with a shared secret. */
 export const CREDENTIAL_ALGORITHMS = ['RS256', 'RS384', 'PS256', 'PS384', 'ES256', 'ES384', 'EdDSA'] as const;
@@ -20,7 +20,7 @@ export const credentialSchema = z
     jwk: z.record(z.string(), z.unknown()).optional(),
   })
   .superRefine((credential, context) => {
-    const fault = publicKeyFault(credential);
+    const fault = isNameOnly(credential) ? undefined : publicKeyFault(credential);
     if (fault !== undefined) context.addIssue({ code: 'custom', ...fault });
   });
 

@@ -2,6 +2,7 @@
 
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import { publicPemKey } from '../../runtime/pem-keys.ts';
+import { sha256 } from '../../runtime/secrets.ts';
 
 /** A key in one of two forms, and its algorithm. */
 export interface Credential {
@@ -11,6 +12,19 @@ export interface Credential {
   readonly kid?: string | undefined;
   /** ISO 8601. */
   readonly expires_at?: string | undefined;
+}
+
+/** Whether it only names a key that an export does not contain. It verifies nothing. */
+export const isNameOnly = (credential: Readonly<Record<string, unknown>>): boolean =>
+  credential.id !== undefined &&
+  ['pem', 'jwk', 'subject_dn', 'thumbprint_sha256'].every((name) => !credential[name]);
+
+/** Returns the id of a credential; one from a tenant file may have none of its own, and has one of its contents. */
+export function credentialId(credential: Readonly<Record<string, unknown>>): string {
+  const { id, pem, jwk, alg, subject_dn, thumbprint_sha256 } = credential;
+  if (typeof id === 'string') return id;
+  const parts = subject_dn ?? thumbprint_sha256 ?? [pem, jwk, alg];
+  return `cred_${sha256(JSON.stringify(parts)).replaceAll(/[-_]/g, '').slice(0, 16)}`;
 }
 
 /** Returns when a key expires, in epoch milliseconds. */

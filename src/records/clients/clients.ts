@@ -201,11 +201,17 @@ export function responseAlg(client: {
   return client.authorization_signed_response_alg ?? 'RS256';
 }
 
-export function idTokenAlg(client: {
-  readonly id_token_signed_response_alg?: TokenAlg | undefined;
-  readonly jwt_configuration: { readonly alg?: TokenAlg | undefined };
-}): TokenAlg {
-  return client.id_token_signed_response_alg ?? client.jwt_configuration.alg ?? 'RS256';
+// docs/understand/decisions/clients-keys.md#id-tokens-of-a-public-application-are-signed-with-rs256-where-it-says-hs256
+/** Returns the signature algorithm of an application's ID tokens: RS256 where it says HS256 and has no secret to itself. */
+export function idTokenAlg(
+  client: Parameters<typeof authenticationMethod>[0] & {
+    readonly id_token_signed_response_alg?: TokenAlg | undefined;
+    readonly jwt_configuration: { readonly alg?: TokenAlg | undefined };
+  },
+): TokenAlg {
+  if (client.id_token_signed_response_alg !== undefined) return client.id_token_signed_response_alg;
+  const { alg = 'RS256' } = client.jwt_configuration;
+  return alg === 'HS256' && authenticationMethod(client) === 'none' ? 'RS256' : alg;
 }
 
 /** An application. A fault in a combination of members is reported at the member that has to change. */
@@ -241,12 +247,6 @@ export const clientSchema = clientFields.superRefine((client, context) => {
       named,
       'credentials',
     );
-  if (method === 'none' && client.grant_types?.includes('client_credentials') === true) {
-    fault(
-      'client_credentials is for applications that prove who they are, and this one does not',
-      'grant_types',
-    );
-  }
   const { required, credentials = [] } = client.signed_request_object ?? {};
   if (required === true && credentials.length === 0) {
     fault(
@@ -259,7 +259,7 @@ export const clientSchema = clientFields.superRefine((client, context) => {
   if (encryption !== undefined) fault(encryption.message, ...encryption.path);
   if (idTokenAlg(client) !== 'HS256') return;
   if (method === 'none') {
-    fault('HS256 needs an application with a secret', 'jwt_configuration', 'alg');
+    fault('HS256 needs an application with a secret', 'id_token_signed_response_alg');
   } else if (methods.length > 0 && client.client_secret === undefined) {
     fault('required with HS256, which signs ID tokens with it', 'client_secret');
   } else if (client.client_secret !== undefined && client.client_secret.length < HS256_SECRET) {

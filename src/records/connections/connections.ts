@@ -142,7 +142,10 @@ export const databaseSchema = z.looseObject({
   options: databaseOptionsSchema.prefault({}),
 });
 
-/** A database in a request or file. What is stored is not refused for what newer rules demand. */
+/**
+ * A database in a request. What is stored is not refused for what newer rules demand, and neither is a tenant file, because
+ * the hosted service keeps such databases; nobody can sign up there.
+ */
 export const writtenDatabaseSchema = databaseSchema.superRefine(({ options }, context) => {
   for (const name of missingScripts(options)) {
     context.addIssue({

@@ -48,8 +48,8 @@ export function customScript(
 
 /**
  * Returns the required scripts that are missing. Only where users move here are there any: without them a user who has not
- * moved yet would seem not to exist, and anybody could sign up as them. Elsewhere nobody can log in without `login`, which
- * is a warning.
+ * moved yet would seem not to exist, and anybody could sign up as them, so nobody can. Elsewhere nobody can log in without
+ * `login`, which is a warning.
  */
 export function missingScripts(options: Customization): CustomScriptName[] {
   if (options.enabledDatabaseCustomization !== true || options.import_mode !== true) return [];

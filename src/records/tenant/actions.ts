@@ -42,6 +42,8 @@ export interface BoundAction {
   secrets: Readonly<Record<string, string>>;
   /** The modules that it requires as `actions:NAME`; the action fails if one of them no longer exists. */
   modules: ReturnType<typeof runnableModules>;
+  /** Whether it is bound without a deployed version, so that it fails. */
+  isUndeployed?: true;
   /** Whether the login goes on when the action fails. */
   isOptional: boolean;
 }
@@ -61,6 +63,7 @@ interface Secret {
   updated_at?: string;
 }
 
+// docs/understand/decisions/actions-scripts.md#an-action-that-is-bound-as-a-draft-fails
 /**
  * Returns the actions of each trigger, in order.
  * @param actions the documents of actions.
@@ -75,11 +78,16 @@ export function boundActions(
   const byId = new Map(actions.map((one) => [one.id, one]));
   return new Map(
     triggers.map(({ name = '', body }) => {
-      const bindings = (body.bindings ?? []) as readonly { action: { id: string }; on_error?: string }[];
+      const bindings = (body.bindings ?? []) as readonly {
+        action: { id: string; name?: string };
+        on_error?: string;
+      }[];
       const bound = bindings.flatMap(({ action, on_error }) => {
         const found = byId.get(action.id);
-        const deployed = found && deployedOf(found, modules);
-        return deployed === undefined ? [] : [{ ...deployed, isOptional: on_error === 'continue' }];
+        // A tenant file binds an action that is not there without an id. One with an id was deleted.
+        if (found === undefined && action.id !== '') return [];
+        const deployed = (found && deployedOf(found, modules)) ?? undeployed(found?.body.name ?? action.name);
+        return [{ ...deployed, isOptional: on_error === 'continue' }];
       });
       return [name, bound];
     }),
@@ -88,6 +96,15 @@ export function boundActions(
 
 /** An action without its binding. */
 export type RunnableAction = Omit<BoundAction, 'isOptional'>;
+
+const undeployed = (name: unknown): RunnableAction => ({
+  name: String(name),
+  code: '',
+  dependencies: [],
+  secrets: {},
+  modules: [],
+  isUndeployed: true,
+});
 
 /**
  * Returns the deployed version of an action, never its draft; undefined if it is not deployed.
@@ -107,9 +124,13 @@ export function bindingFault(
   action: Pick<Frozen<DocumentRecord>, 'body'>,
   trigger: string,
 ): string | undefined {
-  const supported = (action.body.supported_triggers ?? []) as readonly { id?: string }[];
-  if (supported.length > 0 && !supported.some(({ id }) => id === trigger)) return 'is of another trigger';
+  if (!supportsTrigger(action, trigger)) return 'is of another trigger';
   return deployedOf(action, []) === undefined ? 'is not deployed' : undefined;
+}
+
+export function supportsTrigger({ body }: Pick<Frozen<DocumentRecord>, 'body'>, trigger: string): boolean {
+  const supported = (body.supported_triggers ?? []) as readonly { id?: string }[];
+  return supported.length === 0 || supported.some(({ id }) => id === trigger);
 }
 
 /** Returns an action as it would be if it were deployed now. @param modules the documents of modules. */
@@ -176,4 +197,18 @@ export function withSecretValues(before: unknown, after: unknown, now: string): 
  */
 export function secretNames(secrets: unknown, since: unknown): object[] {
   return ((secrets ?? []) as readonly Secret[]).map(({ name, updated_at = since }) => ({ name, updated_at }));
+}
+
+/** The members of the version of an action that a tenant file deployed. */
+export const TENANT_FILE_VERSION = { status: 'built', deployed: true };
+
+/**
+ * Returns an action whose draft may be changed: the version that a tenant file deployed is stored as the deployed
+ * one.
+ */
+export function asDraft(before: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  if (before.deployed !== true) return before;
+  const { deployed: _, code, dependencies, runtime, secrets, modules } = before;
+  const version = { ...TENANT_FILE_VERSION, code, dependencies, runtime, modules };
+  return { ...before, deployed: false, deployed_version: version, deployed_secrets: secrets };
 }

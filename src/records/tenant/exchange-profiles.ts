@@ -3,7 +3,7 @@
 import type { Frozen } from '../base/record.ts';
 import { type BoundAction, deployedOf } from './actions.ts';
 import type { DocumentRecord } from './documents.ts';
-import { CUSTOM_AUTHENTICATION } from './exchange-profile-schema.ts';
+import { CUSTOM_AUTHENTICATION, isReservedType } from './exchange-profile-schema.ts';
 
 /** The kind of the documents that hold profiles. */
 export const EXCHANGE_PROFILE = 'token-exchange-profiles';
@@ -27,7 +27,10 @@ export function exchangeProfilesOf(
 ): ReadonlyMap<string, ExchangeProfile> {
   return new Map(
     profiles
-      .filter(({ body: { type = CUSTOM_AUTHENTICATION } }) => type === CUSTOM_AUTHENTICATION)
+      .filter(
+        ({ body: { type = CUSTOM_AUTHENTICATION, subject_token_type: subject } }) =>
+          type === CUSTOM_AUTHENTICATION && !isReservedType(subject),
+      )
       .map(({ body }) => {
         const found = actions.find(({ id }) => id === body.action_id);
         const deployed = found && deployedOf(found, modules);

@@ -6,11 +6,7 @@ import { z } from 'zod';
 import { canonicalDomain } from '../base/email.ts';
 import { clientGrantSchema, managementApiSchema, resourceServerSchema } from '../clients/apis.ts';
 import { clientSchema } from '../clients/clients.ts';
-import {
-  connectionSchema,
-  type databaseOptionsSchema,
-  writtenDatabaseSchema,
-} from '../connections/connections.ts';
+import { connectionSchema, type databaseOptionsSchema, databaseSchema } from '../connections/connections.ts';
 import { customClaimsSchema } from '../users/custom-claims.ts';
 import { guardianFactorsSchema, guardianPoliciesSchema, webPushSchema } from '../users/guardian.ts';
 import { roleSchema } from '../users/roles.ts';
@@ -20,6 +16,7 @@ import { documentSections, promptSections } from './documents.ts';
 import { pageSchema } from './pages.ts';
 import { attackProtectionSchema } from './protection.ts';
 import { tenantSettingsSchema } from './tenant-settings.ts';
+import { unmanagedSchema } from './unmanaged.ts';
 
 export const organizationSchema = z.looseObject({
   id: z.string().optional(),
@@ -126,7 +123,7 @@ export const tenantFileSchema = z.looseObject({
   tenant: tenantSettingsSchema.prefault({}),
   branding: brandingSchema.prefault({}),
   clients: z.array(clientSchema).default([]),
-  databases: z.array(writtenDatabaseSchema).default([]),
+  databases: z.array(databaseSchema).default([]),
   connections: z.array(connectionSchema).default([]),
   resourceServers: z.array(resourceServerSchema).default([]),
   clientGrants: z.array(clientGrantSchema).default([]),
@@ -146,6 +143,8 @@ export const tenantFileSchema = z.looseObject({
   emailTemplates: z.array(emailTemplateSchema).default([]),
   pages: z.array(pageSchema).optional(),
   attackProtection: attackProtectionSchema.prefault({}),
+  /** An extension of the hosted format, which the deploy tool's configuration is read into. */
+  unmanaged: unmanagedSchema.optional(),
 });
 
 export type TenantFile = z.output<typeof tenantFileSchema>;

@@ -2,7 +2,12 @@
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import type { ModuleReference } from '../../../../records/tenant/action-modules.ts';
-import { secretNames, withSecretValues } from '../../../../records/tenant/actions.ts';
+import {
+  asDraft,
+  secretNames,
+  TENANT_FILE_VERSION,
+  withSecretValues,
+} from '../../../../records/tenant/actions.ts';
 import { usualMembers } from '../../../../records/tenant/documents.ts';
 import { type Call, callsWith, ok } from '../../call.ts';
 import { documentResourceCalls } from '../../document-calls.ts';
@@ -101,19 +106,6 @@ export function changedCode(
   );
   return isSame ? after : { ...after, [published]: false };
 }
-
-/**
- * Returns an action whose draft may be changed: the version that a tenant file deployed is stored as the deployed
- * one.
- */
-function asDraft(before: Record<string, unknown>): Record<string, unknown> {
-  if (before.deployed !== true) return before;
-  const { deployed: _, code, dependencies, runtime, secrets, modules } = before;
-  const version = { ...TENANT_FILE_VERSION, code, dependencies, runtime, modules };
-  return { ...before, deployed: false, deployed_version: version, deployed_secrets: secrets };
-}
-
-const TENANT_FILE_VERSION = { status: 'built', deployed: true };
 
 export const ACTION: DocumentResource = {
   kind: 'action',
