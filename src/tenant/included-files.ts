@@ -67,8 +67,8 @@ export function readIncludedFiles(document: unknown, options: IncludedFiles): un
  * @returns the path from the folder of the tenant, if there is one.
  */
 function fromItsFolder(directory: string, name: string): string[] {
-  const [, tail] = /^(?:[^/]+\/)+?(action(?:s|-modules)\/.*)$/.exec(name.replace(/^\.\//, '')) ?? [];
-  return tail === undefined ? [] : [join(directory, tail)];
+  const places = ['/actions/', '/action-modules/'].map((folder) => name.indexOf(folder));
+  return places.filter((at) => at >= 0).map((at) => join(directory, name.slice(at + 1)));
 }
 
 export const isPath = (text: string): boolean =>
