@@ -11,16 +11,16 @@ import type { Random } from '../runtime/secrets.ts';
 import type { Store } from '../store/contract.ts';
 import { collectionByName } from '../store/contract.ts';
 import { type Change, changesOf, linesOf, subjectOf } from './changes.ts';
-import {
-  APPLIED_COLLECTIONS,
-  type AppliedCollection,
-  declaredRecords,
-  storedRecords,
-  type TenantRecords,
-} from './declared-records.ts';
+import { declaredRecords } from './declared-records.ts';
 import { directoryOf } from './names.ts';
 import { recordRemovalBy, refuseInheritance } from './pending-removals.ts';
 import { removeReferences } from './references.ts';
+import {
+  APPLIED_COLLECTIONS,
+  type AppliedCollection,
+  storedRecords,
+  type TenantRecords,
+} from './tenant-records.ts';
 
 /**
  * `create-missing` changes no existing record. It does not recreate one that the file declared the last time and

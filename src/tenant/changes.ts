@@ -4,9 +4,9 @@ import type { DocumentRecord } from '../records/tenant/documents.ts';
 import { RULE } from '../records/tenant/rules.ts';
 import type { TenantFile } from '../records/tenant/tenant.ts';
 import { isUnmanaged } from '../records/tenant/unmanaged.ts';
-import { APPLIED_COLLECTIONS, type AppliedCollection, type TenantRecords } from './declared-records.ts';
 import { declaredPart, declares, documentLabel } from './documents.ts';
 import { clientIdOfName } from './names.ts';
+import { APPLIED_COLLECTIONS, type AppliedCollection, type TenantRecords } from './tenant-records.ts';
 
 /** A record that is written or removed. */
 export interface Change {

@@ -13,33 +13,10 @@ import type { Records } from '../records/collections.ts';
 import type { ClientRecord, ConnectionRecord, TenantFile, TenantRecord } from '../records/tenant/tenant.ts';
 import type { Random } from '../runtime/secrets.ts';
 import { sha256Hex } from '../runtime/secrets.ts';
-import type { Store } from '../store/contract.ts';
-import { collectionByName } from '../store/contract.ts';
-import { listAll } from '../store/list-all.ts';
 import { documentsOf } from './documents.ts';
 import { clientIdOf, withStoredClientIds } from './names.ts';
+import type { TenantRecords } from './tenant-records.ts';
 import { checkReferences, keptRecords, withKeptMembers } from './unmanaged.ts';
-
-/** The collections of a tenant file, in the order in which they are written. */
-export const APPLIED_COLLECTIONS = [
-  'tenant',
-  'clients',
-  'resourceServers',
-  'connections',
-  'clientGrants',
-  'organizations',
-  'roles',
-  'documents',
-] as const;
-export type AppliedCollection = (typeof APPLIED_COLLECTIONS)[number];
-
-export type TenantRecords = { [N in AppliedCollection]: Frozen<Records[N]>[] };
-
-/** Returns the stored records of all collections that a file can be applied to. */
-export async function storedRecords(store: Store): Promise<TenantRecords> {
-  const lists = await Promise.all(APPLIED_COLLECTIONS.map((name) => listAll(collectionByName(store, name))));
-  return Object.fromEntries(APPLIED_COLLECTIONS.map((name, index) => [name, lists[index]])) as TenantRecords;
-}
 
 interface DeclaredOptions {
   random: Random;

@@ -3,7 +3,7 @@
 // the name while parts of the old connection or API are left: they would belong to the new one.
 import type { Store } from '../store/contract.ts';
 import type { Change } from './changes.ts';
-import type { AppliedCollection, TenantRecords } from './declared-records.ts';
+import type { AppliedCollection, TenantRecords } from './tenant-records.ts';
 
 /** The collections whose records are removed slowly: by what others refer to them, and what is left for a while. */
 export const SLOWLY_REMOVED = {

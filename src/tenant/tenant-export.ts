@@ -3,8 +3,8 @@ import { stringify } from 'yaml';
 import { strategyRecord } from '../records/connections/connections.ts';
 import { tenantFileSchema } from '../records/tenant/tenant.ts';
 import type { Store } from '../store/contract.ts';
-import { storedRecords, type TenantRecords } from './declared-records.ts';
 import { documentSectionsOf, isDeclarable } from './documents.ts';
+import { storedRecords, type TenantRecords } from './tenant-records.ts';
 import { escapeVariables } from './variables.ts';
 
 const HEADER = `# A tenant of Gatehouse, as exported. It holds the applications' secrets: keep it as you keep them.

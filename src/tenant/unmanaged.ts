@@ -3,8 +3,8 @@ import type { Frozen } from '../records/base/record.ts';
 import { strategyRecord } from '../records/connections/connections.ts';
 import type { TenantFile } from '../records/tenant/tenant.ts';
 import { isUnmanaged, type Unmanaged } from '../records/tenant/unmanaged.ts';
-import type { TenantRecords } from './declared-records.ts';
 import type { Source } from './source.ts';
+import type { TenantRecords } from './tenant-records.ts';
 
 type Document = Readonly<Record<string, unknown>>;
 

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { listAll } from '../../src/store/list-all.ts';
-import { APPLIED_COLLECTIONS } from '../../src/tenant/declared-records.ts';
+import { APPLIED_COLLECTIONS } from '../../src/tenant/tenant-records.ts';
 import type { TestServer } from '../support/server.ts';
 import { EVENT_STREAM, KEY_HOLDER, LEFT_OUT, MAPPINGS, SECRETS, writeSample } from './sample-tenant.ts';
 import { ADMIN, callApi, startManaged } from './support.ts';

@@ -34,6 +34,8 @@ const VALUES: readonly [RegExp, unknown][] = [
   [/(url|uri)$/i, 'https://a.example/x'],
   [/\.backchannel_logout_initiators$/, { mode: 'custom', selected_initiators: ['rp-logout'] }],
   [/^clients\[\]\.app_type$/, 'native'],
+  // For third-party applications alone.
+  [/^clients\[\]\.third_party_security_mode$/, undefined],
   [/^resourceServers\[\]\.token_dialect$/, 'access_token'],
   [/^resourceServers\[\]\.scopes\[\]$/, { value: 'read:x', description: 'x' }],
   [/^connections\[\]\.enabled_clients$/, []],

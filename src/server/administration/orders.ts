@@ -13,10 +13,10 @@ import { outboundAllow, SECRET_SETTINGS, type Settings } from '../../settings/in
 import type { Store } from '../../store/contract.ts';
 import { type ApplyDependencies, applyTenant, planTenant } from '../../tenant/apply.ts';
 import { type Change, subjectOf } from '../../tenant/changes.ts';
-import type { AppliedCollection } from '../../tenant/declared-records.ts';
 import { productionFaults } from '../../tenant/examples.ts';
 import { readTenant, TenantFault } from '../../tenant/load.ts';
 import { exportTenant } from '../../tenant/tenant-export.ts';
+import type { AppliedCollection } from '../../tenant/tenant-records.ts';
 import { keysFor } from '../../tenant/tenant-snapshot.ts';
 import { account } from './account.ts';
 import { action } from './action-test.ts';
