@@ -6,6 +6,7 @@ import { tlsOptions } from '../capabilities/tls/tls-options.ts';
 import { createOutbound, outboundRules } from '../http/outbound/outbound.ts';
 import { systemClock } from '../runtime/clock.ts';
 import { type CommandProcess, print } from '../runtime/command-process.ts';
+import { sendOrder } from '../server/administration/send.ts';
 import { faultText } from '../server/fault.ts';
 import { outboundAllow, readSettings, type Settings } from '../settings/index.ts';
 import { customDomainWarnings } from '../tenant/custom-domain-warnings.ts';
@@ -59,11 +60,18 @@ async function checkAll(host: CommandProcess, env: CommandProcess['env']): Promi
   if (faults.length > 0 || loaded === undefined) throw new Error(faults.join('\n'));
   const domains = settings === undefined ? [] : customDomainWarnings(loaded.tenant, settings.baseUrl);
   for (const warning of domains.map(loaded.withPlace)) print(host, `warning: ${warning}`);
+  if (settings !== undefined) await printEndings(settings, host);
   const { clients, resourceServers, connections } = loaded.tenant;
   if (settings !== undefined) await printDirectoryWarnings(settings, connections, host);
   if (isFirst) print(host, `${tenantFile} is not there: the first start writes the example`);
   const counts = [counted(clients.length, 'application'), counted(resourceServers.length, 'API')];
   print(host, `${file}: ${counts.join(', ')}, no faults`);
+}
+
+/** Prints what of an old tenant is about to end at the server that runs on the data directory, if there is one. */
+async function printEndings({ dataDir }: Settings, host: CommandProcess): Promise<void> {
+  const answer = await sendOrder(dataDir, { command: 'inspect' });
+  for (const warning of answer?.result.endings ?? []) print(host, `warning: ${warning}`);
 }
 
 /** Prints what is unsafe about directories. Whether they answer is for the doctor: a file is checked elsewhere, too. */

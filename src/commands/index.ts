@@ -13,8 +13,9 @@ import type { CommandContext, CommandDeclaration } from './command.ts';
 import { doctor } from './doctor.ts';
 import { exportTenant } from './export.ts';
 import { init } from './init.ts';
-import { reseal, reset, rotate } from './keys.ts';
+import { reseal, reset, rotate, trust } from './keys.ts';
 import { migrate } from './migrate.ts';
+import { closeMove, moveStatus, openMove, trickle } from './move/bridges.ts';
 import { moveIn } from './move/move-in.ts';
 import { moveOut } from './move/move-out.ts';
 import { checkMove } from './move.ts';
@@ -44,8 +45,13 @@ const COMMANDS: readonly CommandDeclaration[] = [
   exportUsers,
   account,
   rotate,
+  trust,
   reseal,
   reset,
+  openMove,
+  trickle,
+  moveStatus,
+  closeMove,
   createAdmin,
   testConnectionScript,
   testAction,

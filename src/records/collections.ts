@@ -42,6 +42,7 @@ import type {
   ResourceServerRecord,
   TenantRecord,
 } from './tenant/tenant.ts';
+import type { TrustedKeyRecord } from './tenant/trusted-keys.ts';
 import type { AdministratorsRecord } from './users/administrators.ts';
 import type { AuthenticatorRecord, BrowserRecord, FactorChangesRecord } from './users/authenticators.ts';
 import type { ConnectedAccountRecord } from './users/connected-accounts.ts';
@@ -353,6 +354,7 @@ export interface Records {
   moves: MoveRecord;
   registrations: RegistrationRecord;
   moveCounts: MoveCountRecord;
+  trustedKeys: TrustedKeyRecord;
 }
 
 export type CollectionName = keyof Records;
@@ -515,4 +517,5 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
   },
   // One record of each bridge, whatever strangers do.
   moveCounts: { writtenFor: 'operators', unique: {}, indexes: {} },
+  trustedKeys: { writtenFor: 'operators', unique: {}, indexes: {}, cached: true },
 };

@@ -102,11 +102,13 @@ export function wayInFault(connection: Configured): string | undefined {
   return 'authentication_methods.password can be disabled with email_otp or phone_otp alone';
 }
 
+export type DatabaseMode = 'moves' | 'elsewhere';
+
 /**
  * Returns whether the users of a connection are in an external database: `moves` if they move here at their first
  * login, `elsewhere` if they and their passwords stay there; undefined for all other connections.
  */
-export function customDatabase({ strategy, options }: Configured): 'moves' | 'elsewhere' | undefined {
+export function customDatabase({ strategy, options }: Configured): DatabaseMode | undefined {
   if (strategy !== DATABASE || options.enabledDatabaseCustomization !== true) return undefined;
   if (options.import_mode !== true) return 'elsewhere';
   return missingScripts(options).includes('login') ? undefined : 'moves';

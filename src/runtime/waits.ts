@@ -8,6 +8,8 @@ export interface Waits {
   scriptThread?: number;
   /** Until a running script is ended, in processor time. */
   scriptCpu?: number;
+  /** For an answer of the old tenant of a move. */
+  oldTenant?: number;
   /** For a search in the store's file. */
   search?: number;
 }

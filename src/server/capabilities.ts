@@ -209,6 +209,7 @@ function consoleCapabilities({ settings, pause = timerPause }: TenantDependencie
         events,
         rateLimits,
         tenant: new URL(baseUrl).hostname,
+        oldTenant: made.oldTenant,
         clock,
         pause,
       }),

@@ -101,6 +101,9 @@ import type { ManagementFeatureDependencies } from '../features/management/manag
 import { measureEvents } from '../features/metrics/logins.ts';
 import type { Metrics } from '../features/metrics/registry.ts';
 import { moveCounter } from '../features/move/move-counts.ts';
+import { createOldDirectory } from '../features/move/old-directory.ts';
+import { sendToOldTenant } from '../features/move/old-requests.ts';
+import { oldPasswords } from '../features/move/passwords.ts';
 import { oldRefreshTokens } from '../features/move/refresh-tokens.ts';
 import { oldSessions } from '../features/move/sessions.ts';
 import { identityProvider } from '../features/saml/identity-provider.ts';
@@ -357,8 +360,9 @@ function tenantCode(
     waits,
     spareThreads,
   }: TenantDependencies,
-  { background, config, deliveries, events, leases, outbound, rateLimits }: Ground,
+  ground: Ground,
 ) {
+  const { background, config, deliveries, events, leases, outbound, rateLimits } = ground;
   const scripts = createScripts({
     outbound,
     clock: wallClock,
@@ -371,6 +375,7 @@ function tenantCode(
   });
   const { hostname } = new URL(settings.baseUrl);
   const packages = createPackages({ directory: packagesDirectory(settings), scripts });
+  const oldTenant = oldTenantParts({ ...ground, pause, timeout: waits?.oldTenant });
   const days = () => retentionDays(config);
   const executions = createExecutions({ store, background, clock, random, retentionDays: days });
   const actions = createActions({ config, scripts, packages, executions, events, wallClock, hostname });
@@ -380,6 +385,7 @@ function tenantCode(
     events,
     rateLimits,
     tenant: hostname,
+    oldTenant: oldTenant.oldTenant,
     clock,
     pause,
   });
@@ -390,11 +396,26 @@ function tenantCode(
     packages,
     tryAction: (trying: ActionTest) => tryAction({ scripts, packages, wallClock, hostname }, trying),
     customDatabases: databases,
+    ...oldTenant,
     actions,
     tenantUsers: withRegistration(
       withDatabases,
       registrationActions({ actions, config, deliveries, events, store, users, wallClock }),
     ),
+  };
+}
+
+/** Makes what asks the tenant that this one takes the place of. */
+function oldTenantParts(parts: Ground & { pause: Pause; timeout: number | undefined }) {
+  const { fetch } = parts.outbound;
+  const send = sendToOldTenant(parts);
+  const directory = createOldDirectory({ ...parts, send });
+  const countMove = moveCounter(parts);
+  const openId = openIdProviders({ fetch, clock: parts.clock });
+  return {
+    countMove,
+    oldDirectory: directory,
+    oldTenant: oldPasswords({ ...parts, send, directory, countMove, openId }),
   };
 }
 
@@ -580,7 +601,7 @@ function tokenParts(parts: FactorParts, engine: () => Engine) {
   const isOpen: Sessions['isOpen'] = (sid) => engine().sessions.isOpen(sid);
   const tokenReading = {
     ...parts,
-    keys: publishedKeys(config),
+    keys: publishedKeys(config, { issuer, clock: wallClock }),
     clock: wallClock,
     isOpen,
     checkPossession: ((...args) => engine().checkPossession(...args)) as CheckPossession,
@@ -627,14 +648,13 @@ function moveParts(
   engine: () => Engine,
 ) {
   const { baseUrl, store, clock, wallClock, random, config, challenges } = parts;
-  const countMove = moveCounter(parts);
+  const { countMove } = parts;
   const isMember: Organizations['isMember'] = (...args) => engine().organizations.isMember(...args);
   const sessions = oldSessions({ baseUrl, config, challenges, random, wallClock });
   const redirectToProvider = directRedirect(parts);
   /** Administrators, and what they try at the console, are none of the old tenant's. */
   const isOfConsole = (callback: unknown) => [ofConsole, tried].some((one) => one.has(String(callback)));
   return {
-    countMove,
     useOldSession: oldSessionUses({ store, clock }),
     oldRefreshTokens: oldRefreshTokens({ ...parts, countMove, isMember }),
     oldSessions: sessions,

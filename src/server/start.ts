@@ -23,6 +23,7 @@ import { tracedStore } from '../store/instrumented.ts';
 import { openStore } from '../store/open.ts';
 import { applyTenant } from '../tenant/apply.ts';
 import { storedDomainWarnings } from '../tenant/custom-domain-warnings.ts';
+import { endingWarnings } from '../tenant/endings.ts';
 import type { LoadedTenant } from '../tenant/load.ts';
 import { RemovalPending } from '../tenant/pending-removals.ts';
 import { storedFaults } from '../tenant/stored.ts';
@@ -115,6 +116,7 @@ export async function startGatehouse(options: StartOptions): Promise<Running> {
       clock: wallClock,
     });
     const store = boundedStore(unbounded, { clock, log, scale: options.boundsScale });
+    for (const warning of await endingWarnings(store, wallClock())) log.warn(warning);
     const users = createUsers({ store, hasher, clock, random });
     const administrators = createAdministrators({ store, hasher, clock, random });
     if (settings.production)

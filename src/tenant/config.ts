@@ -20,6 +20,7 @@ import type { MoveRecord } from '../records/tenant/move.ts';
 import type { NetworkAcl } from '../records/tenant/network-acls.ts';
 import type { Rules } from '../records/tenant/rules.ts';
 import type { TenantRecord } from '../records/tenant/tenant.ts';
+import type { TrustedKeyRecord } from '../records/tenant/trusted-keys.ts';
 import type { Random } from '../runtime/secrets.ts';
 import type { Store } from '../store/contract.ts';
 import { registeredClients } from './registered-clients.ts';
@@ -52,6 +53,8 @@ export interface Config {
   rules(): Rules;
   /** Returns the move from another tenant, open or over; undefined if there is none. */
   move(): Promise<Frozen<MoveRecord> | undefined>;
+  /** The public keys of an old tenant, also those whose time is over. */
+  trustedKeys(): readonly Frozen<TrustedKeyRecord>[];
   /**
    * Reads what was written since the last reading. Members that return no promise show the state of that reading.
    * @returns undefined when nothing was written.
@@ -134,6 +137,7 @@ export async function openConfig(store: Store): Promise<TenantConfig> {
     actions: (trigger) => snapshot.actions.get(trigger) ?? NO_ACTIONS,
     exchangeProfile: (type) => snapshot.exchangeProfiles.get(type),
     rules: () => snapshot.rules,
+    trustedKeys: () => snapshot.trustedKeys,
     move: () => fromSnapshot(({ move }) => move),
     refresh: () => (snapshot.revision === store.revision() ? undefined : currentSnapshot()),
     customDomains: () => fromSnapshot((now) => now.customDomains),

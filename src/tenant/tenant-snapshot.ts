@@ -28,6 +28,7 @@ import { MOVE, type MoveRecord } from '../records/tenant/move.ts';
 import { NETWORK_ACL, type NetworkAcl, networkAclsOf } from '../records/tenant/network-acls.ts';
 import { RULE, RULE_VARIABLE, type Rules, rulesOf } from '../records/tenant/rules.ts';
 import type { TenantRecord } from '../records/tenant/tenant.ts';
+import type { TrustedKeyRecord } from '../records/tenant/trusted-keys.ts';
 import { discoverableDomainsOf } from '../records/users/organizations.ts';
 import type { Store } from '../store/contract.ts';
 import { listAll } from '../store/list-all.ts';
@@ -71,6 +72,7 @@ export interface Snapshot {
   organizationsByDomain: ReadonlyMap<string, Organization>;
   clientGrants: ReadonlyMap<string, ClientGrant>;
   move: Frozen<MoveRecord> | undefined;
+  trustedKeys: readonly Frozen<TrustedKeyRecord>[];
 }
 
 // docs/understand/decisions/store.md#the-configuration-is-read-once-for-each-revision-of-the-store
@@ -78,7 +80,7 @@ export interface Snapshot {
 export async function readSnapshot(store: Store, before?: Snapshot): Promise<Snapshot> {
   // Read first: what is written while the rest is read makes another revision, and is read again.
   const revision = store.revision();
-  const [settings, keys, clients, connections, apis, organizations, grants, move, documents] =
+  const [settings, keys, clients, connections, apis, organizations, grants, move, trustedKeys, documents] =
     await Promise.all([
       store.collection('tenant').get('tenant'),
       listAll(store.collection('signingKeys')),
@@ -88,6 +90,7 @@ export async function readSnapshot(store: Store, before?: Snapshot): Promise<Sna
       listAll(store.collection('organizations')),
       listAll(store.collection('clientGrants')),
       store.collection('moves').get(MOVE),
+      listAll(store.collection('trustedKeys')),
       readDocuments(store),
     ]);
   if (settings === undefined) throw new Error('the store holds no tenant: apply a tenant file first');
@@ -132,6 +135,7 @@ export async function readSnapshot(store: Store, before?: Snapshot): Promise<Sna
       grants.map((grant) => [clientGrantKey(grant.client_id ?? THIRD_PARTIES, grant.audience), grant]),
     ),
     move,
+    trustedKeys,
   };
 }
 

@@ -48,8 +48,9 @@ export interface Credentials {
    * Sets a password if there is none yet; otherwise does nothing.
    * @param home as for {@link load}.
    * @param also written in the same batch.
+   * @returns whether it was set.
    */
-  setFirst(home: string, passwordHash: string, also: readonly Write[]): Promise<void>;
+  setFirst(home: string, passwordHash: string, also: readonly Write[]): Promise<boolean>;
 }
 
 /** How a password replaces another. */
@@ -122,7 +123,7 @@ export function createCredentials({ store, hasher }: UsersDependencies): Credent
         if (current.passwordHash !== NO_PASSWORD) throw CHANGED;
         return { ...current, history: [...current.history], passwordHash };
       };
-      await unlessChanged(store.batch([{ collection: 'credentials', update: home, change }, ...also]));
+      return unlessChanged(store.batch([{ collection: 'credentials', update: home, change }, ...also]));
     },
     isUsedBefore: async (home, password, size) => {
       const credential = await credentials.get(home);

@@ -6,6 +6,7 @@ import type { UpstreamGrant } from '../records/connections/identities.ts';
 import type { Identity } from './changes.ts';
 import { type ImportedFactor, importedFactors } from './imported-factors.ts';
 import { rootProfile } from './profile.ts';
+import type { OldUserRecord } from './transfer/moved-one.ts';
 
 export interface DatabaseUser {
   /** The id in the database; the user's id here is `auth0|` and this. */
@@ -21,6 +22,12 @@ export interface DatabaseUser {
   grant: UpstreamGrant | undefined;
   /** Second factors (`mfa_factors`), imported when the user is created here. */
   factors: readonly ImportedFactor[];
+  /** Providers of a second factor that the user must pass whatever the policy, set when the user or the password is stored here. */
+  multifactor?: readonly string[] | undefined;
+  /** All of the user, of a tenant that this one takes the place of: then the user is made with linked identities. */
+  record?: OldUserRecord | undefined;
+  /** Why there may be no record of them here, in English; whoever is asked whether there is such a user hears that there is. */
+  refusal?: string | undefined;
 }
 
 /**

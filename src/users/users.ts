@@ -33,6 +33,7 @@ import { permissionsAt } from './permissions.ts';
 import { rootProfile } from './profile.ts';
 import { idOfStable, type StableAccount } from './stable-id.ts';
 import { stillWrite } from './still.ts';
+import { makeOldUser } from './transfer/moved-one.ts';
 import { accountFromUpstream, renewGrant } from './upstream.ts';
 import type { UpstreamUser } from './upstream-user.ts';
 import type { User, UsersDependencies } from './user.ts';
@@ -264,40 +265,58 @@ interface MovedUser extends DatabaseUser, ExpectedConnection {
 /**
  * Creates the user, or sets the first password of a user who was created before. Concurrent calls create one user and set one
  * password. A password that is stored here is never replaced.
- * @returns the user, and the check by which their password is verified from now on; undefined if the user has no address, or
- *   the address or the id belongs to another user.
+ * @returns the user, the check by which their password is verified from now on, and whether this call stored the password;
+ *   undefined if the user has no address, or the address or the id belongs to another user.
  */
 async function moveUser(
   deps: UsersDependencies,
   credentials: Pick<Credentials, 'load' | 'setFirst'>,
   moved: MovedUser,
-): Promise<{ user: User; verify: PasswordCheck } | undefined> {
-  const { connection, connectionId, upstreamId, profile, metadata, password, factors } = moved;
+): Promise<{ user: User; verify: PasswordCheck; isStored: boolean } | undefined> {
+  const { connection, connectionId, upstreamId, profile, metadata, password, factors, multifactor } = moved;
   const { addresses, unique } = addressesOf(moved);
   if (Object.keys(addresses).length === 0) return undefined;
+  if (moved.record !== undefined) {
+    await makeOldUser(deps, moved.record, factors);
+    const { user_id: userId } = moved.record;
+    const made = await deps.store.collection('identities').get(identityId(connection, upstreamId));
+    // Made of the identity alone, a user who was created with another one would get another id.
+    if (userId !== `${DATABASE}|${upstreamId}` && made?.user_id !== userId) return undefined;
+  }
   const { email: _1, username: _2, ...claims } = rootProfile({ profile, nonPersistent: [] });
   const passwordHash = password === undefined ? undefined : await deps.hasher.hash(password);
   try {
     const created = await createUser(deps, {
       identity: { connection, connectionId, provider: DATABASE, upstreamId, addresses, unique },
-      profile: { ...claims, ...metadata },
+      profile: { ...claims, ...metadata, ...(multifactor && { multifactor: [...multifactor] }) },
       passwordHash,
       also: ({ id }) => factorWrites(deps, id, factors),
     });
-    if ('user' in created) return { user: created.user, verify: await credentials.load(created.user.id) };
+    if ('user' in created) {
+      const verify = await credentials.load(created.user.id);
+      return { user: created.user, verify, isStored: passwordHash !== undefined };
+    }
   } catch (thrown) {
     if (!(thrown instanceof UniqueKeyError)) throw thrown;
   }
   const before = await deps.store.collection('identities').get(identityId(connection, upstreamId));
   if (before === undefined || !isSameUser(before, moved)) return undefined;
-  if (passwordHash !== undefined)
-    await credentials.setFirst(
-      originalUserId(before),
-      passwordHash,
-      await factorWritesIfNone(deps, before, factors),
-    );
+  const isStored =
+    passwordHash !== undefined &&
+    (await credentials.setFirst(originalUserId(before), passwordHash, [
+      ...(await factorWritesIfNone(deps, before, factors)),
+      ...(multifactor === undefined ? [] : [multifactorWrite(before.user_id, multifactor)]),
+    ]));
   const user = await deps.store.collection('users').get(before.user_id);
-  return user && { user, verify: await credentials.load(user.id, originalUserId(before)) };
+  return user && { user, verify: await credentials.load(user.id, originalUserId(before)), isStored };
+}
+
+function multifactorWrite(userId: string, multifactor: readonly string[]): Write {
+  return {
+    collection: 'users',
+    update: userId,
+    change: (current) => ({ ...current, multifactor: [...(current.multifactor ?? multifactor)] }),
+  };
 }
 
 // Users of passwordless connections, who log in by proving an address.

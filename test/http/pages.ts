@@ -42,6 +42,7 @@ import {
   ADMINISTRATORS_PASSWORD_PAGE,
 } from '../../src/features/console/administrators/password.ts';
 import { AGAIN_PAGE } from '../../src/features/console/console-feature.ts';
+import { MOVE_PAGE } from '../../src/features/console/move/console-move-routes.ts';
 import { OVERVIEW_HOME_PAGE } from '../../src/features/console/overview/console-overview-routes.ts';
 import type { ConsoleFrame } from '../../src/features/console/render.ts';
 import {
@@ -199,6 +200,32 @@ export const PAGES: Record<string, SitePage | AuthError> = {
   ...consoleBrandingPages(consoleModel),
   '/console': sitePage(OVERVIEW_HOME_PAGE, { ...consoleModel, ...overviewModel }),
   '/console-well': sitePage(OVERVIEW_HOME_PAGE, { ...consoleModel, attention: [] }),
+  '/console-move': sitePage(MOVE_PAGE, {
+    ...consoleModel,
+    isFresh: false,
+    section: 'move',
+    title: 'Moving in',
+    path: '/console/move',
+    mayChange: true,
+    origin: 'https://harbour-books.eu.auth0.com',
+    isOpen: true,
+    until: { iso: '2027-04-01T00:00:00.000Z', text: 'Apr 1, 2027, 12:00 AM UTC' },
+    unreachable: 'its Management API answered 429 (too_many_requests)',
+    bridges: (['passwords', 'sessions', 'refresh_tokens'] as const).map((kind, index) => ({
+      kind,
+      connection: kind === 'passwords' ? 'Username-Password-Authentication' : '',
+      isOpen: index < 2,
+      isEnded: index === 2,
+      end: { iso: '2027-04-01T00:00:00.000Z', text: 'Apr 1, 2027, 12:00 AM UTC' },
+      last: { iso: '2026-11-29T20:00:00.000Z', text: 'Nov 29, 2026, 8:00 PM UTC' },
+      rows: ['moved', kind === 'passwords' ? 'wrong' : 'refused', 'failed'].map((outcome, row) => ({
+        text: `console.move.${outcome}`,
+        all: 120_345 - row * 40_000,
+        hour: 321 - row * 100,
+      })),
+      ...(kind === 'passwords' && { there: 200_000, left: 79_655 }),
+    })),
+  }),
   '/console-administrators': sitePage(ADMINISTRATORS_LIST_PAGE, {
     ...consoleModel,
     isFresh: false,

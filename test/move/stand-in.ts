@@ -14,6 +14,7 @@ import { localCertificate } from '../../src/capabilities/tls/authority.ts';
 import { transferUsers } from '../../src/server/administration/transfer.ts';
 import { withoutPauses } from '../../src/users/transfer/whole-file.ts';
 import { MFA_GRANTS } from '../factors/tenant.ts';
+import { databaseUser } from '../support/database-user.ts';
 import { SCRATCH } from '../support/scratch-directory.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { fillDataDir } from '../support/template.ts';
@@ -125,6 +126,8 @@ export interface StandIn {
   instead: Record<string, Instead | undefined>;
   /** Requests left of the hosted service's rate limits; 429 after that. */
   left: { management: number; token: number };
+  /** Adds a user with a password there. */
+  add(more?: { username?: string }): Promise<{ id: string; email: string; password: string }>;
   /** Ends what a test has changed: answers, limits, and the requests seen. */
   reset(): void;
   /** Signs the claims of a token anew, with changes. */
@@ -144,6 +147,8 @@ export async function startStandIn({
 } = {}): Promise<StandIn> {
   const dataDir = mkdtempSync(join(SCRATCH, 'gatehouse-stand-in-'));
   await fillDataDir(dataDir, true);
+  // Signing keys of its own: servers of a test process share those of the template.
+  for (const name of ['store', 'keys']) await rm(join(dataDir, name), { recursive: true });
   const { key, cert } = await localCertificate(
     join(dataDir, 'tls'),
     ['localhost', '127.0.0.1', '::1'],
@@ -171,6 +176,7 @@ export async function startStandIn({
     asked: (path) => standIn.seen.filter((one) => one.path === path),
     instead: {},
     left: { ...LIMITS },
+    add: (more) => addUser(gatehouse, more),
     reset: () => {
       standIn.instead = {};
       standIn.left = { ...LIMITS };
@@ -252,6 +258,18 @@ export async function addUsers({ store, users }: TestServer): Promise<void> {
   });
   if (!('user' in social)) throw new Error('the social user was not created');
   if (!(await users.link(OLD.linked.id, social.user.id))) throw new Error('the social user was not linked');
+}
+
+let added = 0;
+
+async function addUser({ users }: TestServer, more: { username?: string } = {}) {
+  const email = `somebody-${++added}@example.test`;
+  const created = await users.create({
+    ...databaseUser({ connection: 'users', email, ...more }),
+    password: PASSWORD,
+  });
+  if (!('user' in created)) throw new Error('the user was not created');
+  return { id: created.user.id, email, password: PASSWORD };
 }
 
 // How the hosted service differs.

@@ -125,7 +125,11 @@ const databaseKinds = Object.entries(DATABASE).map(
         };
         const rateLimits = { spend: async () => true, giveBack: async () => {}, hasLeft: async () => true };
         const packages = { filesFor: async () => undefined };
-        const deps = { rateLimits, packages, tenant: 'tenant', clock: Date.now, pause: async () => {} };
+        const nobody = { login: async () => 'failed' as const, find: async () => undefined };
+        const ignored = { recordRefusal: () => undefined, recordMove: () => undefined };
+        const oldTenant = { isAsked: async () => false, ...nobody, ...ignored };
+        const pause = async () => {};
+        const deps = { rateLimits, packages, tenant: 'tenant', oldTenant, clock: Date.now, pause };
         return ask(customDatabases({ ...deps, scripts, events }), asked);
       }),
   }),

@@ -123,7 +123,13 @@ export async function startServer({
     // No time passes for retries and pauses; the test controls the time.
     pause,
     maxWait,
-    waits: { signature: PATIENCE, scriptThread: PATIENCE, search: PATIENCE, ...waits },
+    waits: {
+      signature: PATIENCE,
+      scriptThread: PATIENCE,
+      search: PATIENCE,
+      oldTenant: PATIENCE,
+      ...waits,
+    },
   }).catch(async (error: unknown) => {
     await cleanUp();
     throw error;

@@ -197,6 +197,7 @@ const database = findings('database');
 const keys = findings('signing keys');
 const clocks = findings('clock');
 const streams = findings('log streams');
+const moving = findings('moving in');
 
 /** Opens and inspects the store; `inspection` is undefined where there is no store, or it does not answer. */
 async function checkStore(
@@ -215,7 +216,7 @@ async function checkStore(
 }
 
 export function inspectionFindings(
-  { signingKeys, newestEvent, clockAhead, suspendedStreams }: Inspection,
+  { signingKeys, newestEvent, clockAhead, suspendedStreams, endings }: Inspection,
   clock: Clock,
 ): Finding[] {
   return [
@@ -224,6 +225,7 @@ export function inspectionFindings(
       const text = `${alg}: ${Math.floor(Math.max(0, age) / DAY_MS)} days old`;
       return age > OLD_KEY_MS ? keys.warning(`${text}: gatehouse keys rotate`) : keys.ok(text);
     }),
+    ...endings.map((text) => moving.warning(text)),
     newestEvent !== undefined && Date.parse(newestEvent) - clock() > MAX_SKEW_MS
       ? clocks.fault(
           `the log has an event of ${newestEvent}, and here it is ${new Date(clock()).toISOString()}`,

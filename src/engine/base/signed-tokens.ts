@@ -10,6 +10,7 @@ import {
 } from 'jose';
 import { verifyJwt } from '../../capabilities/signing/verify-jwt.ts';
 import { SIGNING_ALGS } from '../../records/base/signing-algs.ts';
+import { isTrusted } from '../../records/tenant/trusted-keys.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { type Config, derived } from '../../tenant/config.ts';
 import type { SigningKey } from '../../tenant/tenant-snapshot.ts';
@@ -150,15 +151,31 @@ export async function isTokenEnded(
 export interface PublishedKeys {
   /** The public key set, as `/.well-known/jwks.json` gives it (RFC 7517). */
   keySet(): JSONWebKeySet;
+  /** The keys of an old tenant for ID tokens of an issuer, while they are trusted. Only a hint of a logout is verified by them. */
+  trusted(issuer: string): JSONWebKeySet;
   /** Finds the key of one of our tokens: current, next or previous. */
   find: JWTVerifyGetKey;
 }
 
-/** Makes the published keys of a tenant, which are always up to date. */
-export function publishedKeys(config: Config): PublishedKeys {
-  const keySet = derived(config.signingKeys, publicKeySet);
-  const finder = derived(keySet, createLocalJWKSet);
-  return { keySet, find: (header, token) => finder()(header, token) };
+/** Makes the published keys of a tenant, which are always up to date. @param clock the time of day. */
+export function publishedKeys(
+  config: Config,
+  { issuer, clock }: Pick<TokenVerification, 'issuer' | 'clock'>,
+): PublishedKeys {
+  const own = derived(config.signingKeys, publicKeySet);
+  const finder = derived(own, createLocalJWKSet);
+  /** Those of an old tenant, without any that has the id of one of ours. */
+  const trusted = () => {
+    const kids = new Set(own().keys.map(({ kid }) => kid));
+    return config.trustedKeys().filter((one) => isTrusted(one, clock()) && !kids.has(one.id));
+  };
+  return {
+    keySet: () => ({ keys: [...own().keys, ...trusted().map(({ jwk }) => jwk)] }),
+    trusted: (of) => ({
+      keys: trusted().flatMap(({ jwk, issuers }) => (of === issuer || issuers.includes(of) ? [jwk] : [])),
+    }),
+    find: (header, token) => finder()(header, token),
+  };
 }
 
 function publicKeySet(keys: readonly SigningKey[]): JSONWebKeySet {

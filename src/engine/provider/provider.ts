@@ -435,7 +435,7 @@ interface ReaderDependencies extends Omit<UserinfoDependencies, 'keys'> {
 function tokenReaders(deps: ReaderDependencies) {
   const { provider, config } = deps;
   const { issuer } = provider;
-  const keys = publishedKeys(config);
+  const keys = publishedKeys(config, { issuer, clock: deps.clock });
   const ofClient = (ctx: Context) => authenticateClient(provider, deps.readBasic, ctx);
   return {
     keys,

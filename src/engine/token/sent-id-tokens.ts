@@ -2,11 +2,12 @@
 // on the token, so each use has a reader and a type of its own, and none is accepted in place of another: a hint proves
 // nothing, a subject proves whose token an application has, and only a proof shows that the user is there.
 // docs/understand/decisions/tokens.md#a-hint-a-subject-and-a-proof-of-one-id-token-have-three-readers-and-three-types
-import { type JWTPayload, errors as joseErrors } from 'jose';
+import { createLocalJWKSet, type JWTPayload, errors as joseErrors } from 'jose';
 import { jwtHeader, unverifiedClaims, verifySignature } from '../../capabilities/signing/verify-jwt.ts';
 import { SIGNING_ALGS } from '../../records/base/signing-algs.ts';
 import { idTokenAlg } from '../../records/clients/clients.ts';
 import type { Client } from '../../records/collections.ts';
+import { ASYMMETRIC_ALGS } from '../../records/connections/openid.ts';
 import { type Clock, epochSeconds } from '../../runtime/clock.ts';
 import type { Config } from '../../tenant/config.ts';
 import { lackFor, methodsOfFirstFactor } from '../../users/login.ts';
@@ -84,7 +85,7 @@ interface ReaderDependencies {
 export function idTokenReaders(deps: ReaderDependencies): IdTokenReaders {
   return {
     readIdTokenHint: async (token) => {
-      const verified = await verifiedToken(deps, token);
+      const verified = (await verifiedToken(deps, token)) ?? (await trustedToken(deps, token));
       if (verified === undefined) return undefined;
       const { client, claims, sid } = verified;
       const organization = typeof claims.org_id === 'string' ? claims.org_id : undefined;
@@ -132,6 +133,29 @@ async function verifiedToken(
       sid: typeof claims.sid === 'string' ? claims.sid : undefined,
       isSignedWithSecret: jwtHeader(token, ID_TOKEN_TYPES).alg === 'HS256',
     };
+  } catch (thrown) {
+    if (thrown instanceof joseErrors.JOSEError || thrown instanceof TypeError) return undefined;
+    throw thrown;
+  }
+}
+
+/**
+ * Verifies an ID token of the tenant that this one takes the place of. It is good for a hint only, and its `sid` is that of
+ * a session there.
+ */
+async function trustedToken(
+  { config, keys }: Pick<ReaderDependencies, 'config' | 'keys'>,
+  token: string,
+): Promise<VerifiedToken | undefined> {
+  try {
+    const claims = unverifiedClaims(token);
+    const { iss = '' } = claims;
+    const trusted = keys.trusted(iss);
+    const client = trusted.keys.length === 0 ? undefined : await audience(config, claims);
+    if (client === undefined || !isIdToken(claims, iss)) return undefined;
+    const rules = { algorithms: ASYMMETRIC_ALGS, types: ID_TOKEN_TYPES };
+    await verifySignature(token, createLocalJWKSet(trusted), rules);
+    return { client, claims, sid: undefined, isSignedWithSecret: false };
   } catch (thrown) {
     if (thrown instanceof joseErrors.JOSEError || thrown instanceof TypeError) return undefined;
     throw thrown;

@@ -32,6 +32,7 @@ import { consoleBuiltIns } from './directory.ts';
 import { AGAIN, AGAIN_FIELD, type KeptForm, readKeptForm } from './kept-form.ts';
 import { type LogDependencies, logRoutes } from './log/console-log-routes.ts';
 import { isMasked } from './masked.ts';
+import { type MovePageDependencies, moveRoutes } from './move/console-move-routes.ts';
 import { connectionChecks } from './overview/connection-checks.ts';
 import { type OverviewDependencies, overviewRoutes } from './overview/console-overview-routes.ts';
 import { declareConsolePage, renderConsole } from './render.ts';
@@ -111,6 +112,7 @@ export type ConsoleDependencies = ConsolePageDependencies &
   ConnectionsDependencies &
   ResourcesDependencies &
   TryDependencies &
+  MovePageDependencies &
   PasswordDependencies;
 
 const shellRoutes: RouteDeclarations<ConsolePageDependencies> = {
@@ -138,6 +140,7 @@ export const consoleRoutes: RouteDeclarations<ConsoleDependencies> = {
   ...resourcesRoutes,
   ...applicationsRoutes,
   ...administratorsRoutes,
+  ...moveRoutes,
   ...passwordRoutes,
 };
 

@@ -24,6 +24,7 @@ const NAV: readonly NavItem[] = [
   { section: 'actions', scopes: ['read:actions'] },
   { section: 'branding', scopes: ['read:branding'] },
   { section: 'log', scopes: ['read:logs'] },
+  { section: 'move', scopes: ['read:tenant_settings'] },
   { section: 'security', scopes: ['read:attack_protection', 'read:anomaly_blocks'] },
   { section: 'resources', scopes: ['read:tenant_settings'] },
   { section: 'administrators', scopes: [ADMINISTRATORS_SCOPE] },

@@ -8,10 +8,13 @@ import {
   type PageOptions,
   type Views,
 } from '../../capabilities/pages/views.ts';
+import type { Config } from '../../tenant/config.ts';
 import { CONSOLE, loginFormOptions } from './console-callbacks.ts';
 import type { ConsoleSession } from './console-session.ts';
 import type { FormFault } from './form-fault.ts';
-import { type NavLine, navOf } from './nav.ts';
+import { type NavLine, navOf, pathOf } from './nav.ts';
+
+const MOVE_PATH = pathOf('move');
 
 // Messages about what a form has done. The query parameter `said` of a page names one of these keys.
 
@@ -60,6 +63,7 @@ const NOTICES: readonly string[] = [
   ...ACTIONS_NOTICES,
   ...SECURITY_NOTICES,
   ...USERS_NOTICES,
+  'console.move.said.ended',
   'console.administrators.invited',
   'console.administrators.ended',
 ];
@@ -74,6 +78,7 @@ export interface RenderDependencies {
   consoleUrl: string;
   views: Views;
   paths: ReadonlySet<string>;
+  config: Config;
 }
 
 /** What the frame of the console reads, and its forms. */
@@ -125,7 +130,7 @@ export interface FaultyField {
 export type DisplayText = `t:${string}` | { text: string };
 
 export async function renderConsole<Own extends object>(
-  { views, paths, baseUrl, consoleUrl }: RenderDependencies,
+  { views, paths, baseUrl, consoleUrl, config }: RenderDependencies,
   ctx: Context,
   session: ConsoleSession,
   {
@@ -142,6 +147,7 @@ export async function renderConsole<Own extends object>(
 ): Promise<void> {
   const { administrator, isFresh, token } = session;
   const { said } = ctx.query;
+  const move = await config.move();
   const locale = views.locale(ctx);
   const textOf = (words: DisplayText) =>
     typeof words === 'string' ? pageText(locale, words.slice(2)) : words.text;
@@ -153,7 +159,8 @@ export async function renderConsole<Own extends object>(
       csrf: token,
       root: CONSOLE,
       section,
-      nav: navOf(session, section, paths),
+      // Nobody needs the page of a move that is not there.
+      nav: navOf(session, section, paths).filter(({ path }) => path !== MOVE_PATH || move !== undefined),
       administrator,
       isFresh,
       title: textOf(title),

@@ -5,6 +5,12 @@ import { eventTypesOf } from '../../records/base/log-events.ts';
 const UNKNOWN_TOKENS = '`/oauth/token` with a refresh token that the old tenant of a move does not accept';
 
 export const moveLimits = limitsOf({
+  oldPasswords: {
+    capacity: 600,
+    perMinute: 1800,
+    per: 'tenant',
+    where: 'passwords, addresses and usernames that the old tenant of a move is asked for',
+  },
   oldTokensOfAddress: {
     capacity: 30,
     perMinute: 10,
@@ -20,4 +26,7 @@ export const moveEvents = eventTypesOf({
   old_session_failed: 'A session at the old tenant was not accepted.',
   moved_refresh_token: 'A refresh token of the old tenant was exchanged for one of ours.',
   old_refresh_token_failed: 'A refresh token of the old tenant was not exchanged, or not revoked there.',
+  moved_password: 'The old tenant has verified the password of a user, which is stored here from now on.',
+  old_password_failed:
+    'The old tenant could not be asked for a user or a password, or its answer was not accepted.',
 });

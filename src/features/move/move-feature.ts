@@ -7,6 +7,6 @@ export const move = feature<SessionCallbackDependencies>({
   name: 'move',
   limits: moveLimits,
   events: moveEvents,
-  collections: ['moves', 'moveCounts'],
+  collections: ['moves', 'moveCounts', 'trustedKeys'],
   routes: sessionRoutes,
 });

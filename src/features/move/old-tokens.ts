@@ -8,6 +8,7 @@ import type { Clock } from '../../runtime/clock.ts';
 import { isJsonObject, jsonOf } from '../../runtime/json.ts';
 import { type Claims, verifyIdToken } from '../connections/oidc/id-token.ts';
 import type { OpenIdProviders } from '../connections/oidc/providers.ts';
+import { OldTenantFault } from './old-requests.ts';
 
 export interface OldTokenDependencies {
   fetch: Outbound['fetch'];
@@ -25,9 +26,6 @@ const TIMEOUT = 5_000;
 const MAX_BYTES = 64 * 1024;
 /** The most characters of a token that is read. */
 const MAX_TOKEN = 32 * 1024;
-
-/** An answer that is not accepted. Its message is for the log and has nothing that was received. */
-export class OldTenantFault extends Error {}
 
 /** Tokens that were not verified yet. */
 export interface OldTokens {

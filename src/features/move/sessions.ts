@@ -34,12 +34,8 @@ import { FACTOR_STEP, waitsForLogin } from '../flow/finish.ts';
 import { type HostedDependencies, openRequestPage } from '../flow/request-page.ts';
 import type { CountMove } from './move-counts.ts';
 import { moveEvents } from './move-declaration.ts';
-import {
-  OldTenantFault,
-  type OldTokenDependencies,
-  requestOldTokens,
-  verifyOldIdToken,
-} from './old-tokens.ts';
+import { OldTenantFault } from './old-requests.ts';
+import { type OldTokenDependencies, requestOldTokens, verifyOldIdToken } from './old-tokens.ts';
 import {
   methodsIn,
   NotAdmitted,

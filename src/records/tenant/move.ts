@@ -31,13 +31,21 @@ export interface RefreshTokenBridge extends Bridge {
   applications?: Record<string, OldApplication | null>;
 }
 
+/** Users of a connection whose password is not here are asked for at the old tenant. */
+export interface PasswordBridge extends Bridge {
+  /** Whether users whose second factor cannot be moved enrol one after the password alone. */
+  lets_enrol?: boolean;
+  /** How many users of the connection had a password here when it was opened: they need no other. */
+  here_before: number;
+}
+
 export interface MoveRecord extends Bridge, Stored {
   /** `https://` and the old tenant's canonical name, without a path: its custom domain leads here after the move. */
   origin: string;
   /** Reads users by its Management API and verifies passwords by the password grant. */
   management: OldApplication;
   /** Passwords, by the id of the connection here; at the old tenant the connection has the same name. */
-  passwords: Record<string, Bridge>;
+  passwords: Record<string, PasswordBridge>;
   sessions?: SessionBridge;
   refresh_tokens?: RefreshTokenBridge;
 }

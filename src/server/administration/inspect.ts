@@ -8,6 +8,7 @@ import { ADMINISTRATORS } from '../../records/users/administrators.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Store } from '../../store/contract.ts';
 import { listAll } from '../../store/list-all.ts';
+import { endingWarnings } from '../../tenant/endings.ts';
 import { calledOptions } from '../../tenant/provider-addresses.ts';
 import { order } from './order.ts';
 
@@ -29,6 +30,8 @@ export interface Inspection {
   administratorsWithoutFactor: string[];
   /** The user that the server runs as; not set where the system has none (Windows). */
   uid?: number;
+  /** What of an old tenant is about to end, a sentence each. */
+  endings: string[];
   /** What opens the process of the server to others, see {@link openingsOf}. */
   openings: string[];
 }
@@ -90,6 +93,7 @@ export async function inspect({ store, clock }: { store: Store; clock: Clock }):
     ],
     administratorsWithoutFactor: await administratorsWithoutFactor(store),
     ...(process.getuid && { uid: process.getuid() }),
+    endings: await endingWarnings(store, clock()),
     openings: openingsOf(process.env, process.execArgv),
     suspendedStreams: streams.flatMap(({ body }) => (body.status === 'suspended' ? [String(body.name)] : [])),
   };

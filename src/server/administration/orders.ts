@@ -22,8 +22,10 @@ import { account } from './account.ts';
 import { action } from './action-test.ts';
 import { admin, administrator } from './admin.ts';
 import { inspectOrder } from './inspect.ts';
+import { moveClose, moveOpen, movePasswords, moveStatus } from './move.ts';
 import { type OrderDeclaration, type OrderDependencies, order, recordOrder } from './order.ts';
 import { script } from './script-test.ts';
+import { distrustKeys, trustedKeys, trustKeys } from './trusted-keys.ts';
 
 // The orders about the tenant file.
 
@@ -147,6 +149,13 @@ const ORDERS = {
   account,
   admin,
   administrator,
+  moveOpen,
+  movePasswords,
+  moveClose,
+  moveStatus,
+  trustKeys,
+  distrustKeys,
+  trustedKeys,
 };
 
 type Orders = typeof ORDERS;

@@ -55,6 +55,7 @@ describe('what a login allows no more', () => {
             }) as never,
         },
         customDatabases: {
+          modeOf: async () => 'elsewhere',
           find: async () => undefined,
           change: async (_request: unknown, script: string) => void scripts.push(script),
         } as never,

@@ -2,7 +2,6 @@
 import type { Connection } from '../../../records/collections.ts';
 import { attributesOf, usernameLength } from '../../../records/connections/database-attributes.ts';
 import {
-  customDatabase,
   databaseOptions,
   offersReset,
   passwordUse,
@@ -42,9 +41,9 @@ export const database = strategy(
     proofKind: 'password',
     isGuessable: () => true,
     find: (deps, proof: Proof<string>) => accountInDatabase(deps, proof),
-    read: async ({ users }, { connection, identifier }, { userId }) => {
+    read: async ({ users, customDatabases }, { connection, identifier }, { userId }) => {
       const account = { connection, identifier };
-      const mode = customDatabase(connection);
+      const mode = await customDatabases.modeOf(connection);
       // A user who was not found above may be created by a concurrent login; then `user` and `verify` would not match.
       const isMoved = mode === 'moves' && userId !== undefined;
       const [user, verify, isHere, version] = await Promise.all([
@@ -53,15 +52,14 @@ export const database = strategy(
         mode === undefined || (isMoved && hasPassword(users, account)),
         mode === 'elsewhere' && userId !== undefined ? users.credentialVersion(userId) : FIRST_VERSION,
       ]);
-      return { user, verify, isHere, version };
+      return { user, verify, isHere, version, mode };
     },
     verify: async (deps, { proof, read, isLogin, explain, reached }): Promise<ProvedUser | undefined> => {
       const prove = () =>
         read.isHere
           ? proveHere(proof, read)
           : proveByCustomDatabase(deps, proof, { ...read, isLogin, explain, reached });
-      const isCustomDatabase = customDatabase(proof.connection) !== undefined;
-      const proved = await (isCustomDatabase ? deps.customDatabases.padFailures(prove) : prove());
+      const proved = await (read.mode !== undefined ? deps.customDatabases.padFailures(prove) : prove());
       // The password is verified even if passwords are switched off, so that the time does not reveal whether it was right.
       return passwordUse(proof.connection).logsIn ? proved : undefined;
     },

@@ -11,7 +11,7 @@ import { normalizeEmail } from '../../../records/base/email.ts';
 import type { Connection } from '../../../records/collections.ts';
 import { type StrategyName, strategyRecord } from '../../../records/connections/connections.ts';
 import { attributesOf, uniqueIn } from '../../../records/connections/database-attributes.ts';
-import { customDatabase, databaseOptions } from '../../../records/database-options.ts';
+import { databaseOptions } from '../../../records/database-options.ts';
 import type { UserRecord } from '../../../records/users/users.ts';
 import { UniqueKeyError } from '../../../store/contract.ts';
 import type { Config } from '../../../tenant/config.ts';
@@ -23,7 +23,6 @@ import { usernameRefusal } from '../../../users/signup.ts';
 import type { User } from '../../../users/user.ts';
 import type { TenantUsers } from '../../../users/users.ts';
 import { userEvents } from '../../../users/users-declaration.ts';
-import { hasScript } from '../database/custom/custom-run.ts';
 import { conflictReason, mirroredIn } from '../database/custom/custom-user.ts';
 import type { CustomDatabases } from '../database/custom/database-custom.ts';
 import { connectionsFor } from '../resolve.ts';
@@ -133,32 +132,34 @@ async function addUser(
   newUser: NewUser,
 ): Promise<Identity | undefined> {
   const { connection, id, reference } = newUser;
-  const mode = customDatabase(connection);
-  if (mode === undefined) return createUser(deps, request, newUser);
   const { customDatabases, users } = deps;
+  const mode = await customDatabases.modeOf(connection);
+  if (mode === undefined) return createUser(deps, request, newUser);
   // Without this script it is unknown whether the database already has the user.
-  if (!hasScript(connection, 'get_user'))
+  if (!(await customDatabases.finds(connection)))
     throw invalid('Users of this connection cannot be set by a token exchange.');
   const { email: identifier } = addressesOf(connection, reference.attributes);
   const databaseRequest = { connection, identifier, clientId: request.clientId, ip: request.ip };
-  const conflictError = (databaseUser: DatabaseUser) => {
-    customDatabases.recordRefusal(databaseRequest, 'get_user', conflictReason(databaseUser));
+  const conflictError = async (databaseUser: DatabaseUser) => {
+    const reason = databaseUser.refusal ?? conflictReason(databaseUser);
+    await customDatabases.recordRefusal(databaseRequest, 'get_user', reason);
     return invalid('The user does not exist.');
   };
   const databaseUser = await customDatabases.find(databaseRequest);
   if (databaseUser !== undefined) {
     // The database decides whose address it is. If the token has another id, it belongs to a different user.
-    if (databaseUser.upstreamId !== id) throw conflictError(databaseUser);
+    if (databaseUser.upstreamId !== id || databaseUser.refusal !== undefined)
+      throw await conflictError(databaseUser);
     const stored =
       mode === 'moves'
         ? await users.move({ ...databaseUser, ...expectedConnection(connection) })
         : await users.mirror(mirroredIn(connection, databaseUser));
-    if (stored === undefined) throw conflictError(databaseUser);
+    if (stored === undefined) throw await conflictError(databaseUser);
     return undefined;
   }
   const identity = await createUser(deps, request, newUser);
   if (identity === undefined || identity.upstream_id === id) return identity;
-  customDatabases.recordRefusal(
+  await customDatabases.recordRefusal(
     databaseRequest,
     'create',
     `it made ${id} under the id ${identity.upstream_id}`,

@@ -2,7 +2,11 @@
 
 import { AuthError } from '../../../../http/errors.ts';
 import { DATABASE } from '../../../../records/connections/connections.ts';
-import { customDatabase, MAX_PASSWORD_LENGTH } from '../../../../records/database-options.ts';
+import {
+  customDatabase,
+  type DatabaseMode,
+  MAX_PASSWORD_LENGTH,
+} from '../../../../records/database-options.ts';
 import { NOBODY } from '../../../../users/changes.ts';
 import { expectedConnection } from '../../../../users/connection-check.ts';
 import type { DatabaseUser } from '../../../../users/database-user.ts';
@@ -29,6 +33,8 @@ interface KnownUser {
   user: User | undefined;
   /** The version of that user's credential, read before the password was verified. */
   version: number;
+  /** Where the users of the connection are. */
+  mode: DatabaseMode | undefined;
   /** Whether to log in, which creates or updates the record here; otherwise the password is only checked. */
   isLogin: boolean;
   /** Sets the log event for a wrong password, as the script explains it. */
@@ -78,7 +84,7 @@ function namesOf({ upstreamId, email, username }: DatabaseUser): string[] {
 export async function proveByCustomDatabase(
   deps: ProofDependencies,
   { connection, identifier, credentials: password, clientId, caller, organization }: Proof<string>,
-  { user, version, isLogin, explain, reached }: KnownUser,
+  { user, version, mode, isLogin, explain, reached }: KnownUser,
 ): Promise<ProvedUser | undefined> {
   // A longer password cannot have been set.
   if (Buffer.byteLength(password) > MAX_PASSWORD_LENGTH) return undefined;
@@ -95,21 +101,22 @@ export async function proveByCustomDatabase(
   const databaseUser = await verifyThere();
   if (databaseUser === undefined) return undefined;
   if (!isLogin) return { userId: NOBODY, credentialVersion: FIRST_VERSION };
-  const conflictError = () => {
-    deps.customDatabases.recordRefusal(request, 'login', conflictReason(databaseUser));
+  const conflictError = async () => {
+    await deps.customDatabases.recordRefusal(request, 'login', conflictReason(databaseUser));
     return wrongCredentials();
   };
-  if (customDatabase(connection) === 'moves') {
+  if (mode === 'moves') {
     const moved = await deps.users.move({ ...databaseUser, ...expectedConnection(connection), password });
-    if (moved === undefined) throw conflictError();
+    if (moved === undefined) throw await conflictError();
+    if (moved.isStored) await deps.customDatabases.recordMove(request, moved.user.id);
     // If another login or a reset has stored a password meanwhile, that password is the valid one.
     const credentialVersion = await moved.verify(password);
     return credentialVersion === undefined ? undefined : { userId: moved.user.id, credentialVersion };
   }
   const mirrored = await deps.users.mirror(mirroredIn(connection, databaseUser));
-  if (mirrored === undefined) throw conflictError();
+  if (mirrored === undefined) throw await conflictError();
   if (mirrored.fault !== undefined)
-    deps.customDatabases.recordRefusal(request, 'login', mirrored.fault.message);
+    await deps.customDatabases.recordRefusal(request, 'login', mirrored.fault.message);
   const {
     user: { id },
     isNew,

@@ -2,7 +2,7 @@
 
 import type { Connection } from '../../../../records/collections.ts';
 import { rootAttributesOf } from '../../../../records/connections/upstream.ts';
-import { customDatabase, databaseOptions } from '../../../../records/database-options.ts';
+import { customDatabase, type DatabaseMode, databaseOptions } from '../../../../records/database-options.ts';
 import type { Config } from '../../../../tenant/config.ts';
 import { expectedConnection } from '../../../../users/connection-check.ts';
 import type { DatabaseUser } from '../../../../users/database-user.ts';
@@ -18,8 +18,11 @@ export interface CustomLookupDependencies {
 }
 
 /** Returns a connection with how it uses its custom database; undefined if it has none. */
-export function customDatabaseOf(connection: Connection | undefined) {
-  const mode = connection && customDatabase(connection);
+export async function customDatabaseOf(
+  { customDatabases }: Pick<CustomLookupDependencies, 'customDatabases'>,
+  connection: Connection | undefined,
+): Promise<{ connection: Connection; mode: DatabaseMode } | undefined> {
+  const mode = connection && (await customDatabases.modeOf(connection));
   return connection === undefined || mode === undefined ? undefined : { connection, mode };
 }
 
@@ -42,14 +45,19 @@ export async function findInCustomDatabase(
   request: DatabaseRequest,
 ): Promise<User | undefined> {
   const { connection } = request;
-  const mode = customDatabase(connection);
+  const mode = await customDatabases.modeOf(connection);
   const databaseUser = mode && (await customDatabases.find(request));
   if (databaseUser === undefined) return undefined;
+  if (databaseUser.refusal !== undefined) {
+    await customDatabases.recordRefusal(request, 'get_user', databaseUser.refusal);
+    return undefined;
+  }
   const result =
     mode === 'moves'
       ? await users.move({ ...databaseUser, ...expectedConnection(connection) })
       : await users.mirror({ ...mirroredIn(connection, databaseUser), isBeforeLogin: true });
-  if (result === undefined) customDatabases.recordRefusal(request, 'get_user', conflictReason(databaseUser));
+  if (result === undefined)
+    await customDatabases.recordRefusal(request, 'get_user', conflictReason(databaseUser));
   return result?.user;
 }
 

@@ -42,7 +42,7 @@ interface NewDatabaseUser {
 
 /** Returns `users` with every change of a user in a custom database carried out there first. */
 export function withCustomDatabases<U extends Users>(users: U, deps: CustomUsersDependencies): U {
-  const databaseOf = (name: string) => deps.config.connection(name).then(customDatabaseOf);
+  const databaseOf = async (name: string) => customDatabaseOf(deps, await deps.config.connection(name));
   return {
     ...users,
     create: async (newUser) => {
@@ -106,10 +106,10 @@ const nameOf = ({ email, username, upstream_id }: Identity) => email ?? username
 
 /** Returns the connection of an identity if its users stay in the custom database. */
 async function externalDatabaseOf(
-  { config }: Pick<CustomUsersDependencies, 'config'>,
+  deps: Pick<CustomUsersDependencies, 'config' | 'customDatabases'>,
   identity: Pick<Identity, 'connection'> | undefined,
 ): Promise<Connection | undefined> {
-  const found = customDatabaseOf(identity && (await config.connection(identity.connection)));
+  const found = await customDatabaseOf(deps, identity && (await deps.config.connection(identity.connection)));
   return found?.mode === 'elsewhere' ? found.connection : undefined;
 }
 
@@ -190,7 +190,7 @@ async function createInDatabase(
   const mirrored = await users.mirror({ ...mirroredIn(connection, databaseUser), metadata });
   const identity = mirrored && (await users.identityInConnection(connection, name));
   if (mirrored === undefined || identity === undefined) {
-    customDatabases.recordRefusal(request, 'login', conflictReason(databaseUser));
+    await customDatabases.recordRefusal(request, 'login', conflictReason(databaseUser));
     throw databaseFailed();
   }
   const { blocked } = profile;
@@ -220,7 +220,7 @@ async function changeInDatabase(
 ): Promise<void> {
   const [before, identities] = await Promise.all([users.get(userId), users.identitiesOf(userId)]);
   const identity = identities.find((one) => !isLinked(one));
-  const found = customDatabaseOf(identity && (await deps.config.connection(identity.connection)));
+  const found = await customDatabaseOf(deps, identity && (await deps.config.connection(identity.connection)));
   if (before === undefined || found === undefined) return;
   const change: AddressChange = { email_verified: patch.email_verified };
   for (const kind of ['email', 'username'] as const) {

@@ -6,6 +6,8 @@ import type { ScriptFailure } from '../../../../capabilities/scripts/limits.ts';
 import { AuthError } from '../../../../http/errors.ts';
 import { lookupEmail } from '../../../../records/base/email.ts';
 import type { EventType } from '../../../../records/base/log-events.ts';
+import type { Connection } from '../../../../records/collections.ts';
+import { customDatabase, type DatabaseMode } from '../../../../records/database-options.ts';
 import type { Clock } from '../../../../runtime/clock.ts';
 import { type DatabaseUser, databaseUser } from '../../../../users/database-user.ts';
 import { userEvents } from '../../../../users/users-declaration.ts';
@@ -21,6 +23,13 @@ import {
 } from './custom-run.ts';
 
 export interface CustomDatabases {
+  /**
+   * Returns where the users of a connection are, as `customDatabase` does. While the passwords of an old tenant are accepted,
+   * they move here from there.
+   */
+  modeOf(connection: Connection): Promise<DatabaseMode | undefined>;
+  /** Returns whether {@link find} can find users. */
+  finds(connection: Connection): Promise<boolean>;
   /**
    * @returns the user; `wrong` with the script's explanation for wrong credentials; `failed` if the script failed or
    *   returned no valid user, which is recorded.
@@ -53,7 +62,24 @@ export interface CustomDatabases {
   /** @see padFailures */
   padFailures<T>(work: () => Promise<T | undefined>): Promise<T | undefined>;
   /** Records that the user a script returned was not accepted. */
-  recordRefusal(request: DatabaseRequest, name: 'login' | 'get_user' | 'create', reason: string): void;
+  recordRefusal(
+    request: DatabaseRequest,
+    name: 'login' | 'get_user' | 'create',
+    reason: string,
+  ): Promise<void>;
+  /** Called when the password of a user who moves here was stored. */
+  recordMove(request: DatabaseRequest, userId: string): Promise<void>;
+}
+
+/** The users of a tenant that this one takes the place of, while its passwords are accepted (features/move). */
+export interface OldTenantUsers {
+  isAsked(connection: Connection): Promise<boolean>;
+  /** @see CustomDatabases.login */
+  login(request: DatabaseRequest, password: string): Promise<DatabaseUser | WrongPassword | 'failed'>;
+  /** @see CustomDatabases.find */
+  find(request: DatabaseRequest): Promise<DatabaseUser | undefined>;
+  recordRefusal(request: DatabaseRequest, reason: string): void;
+  recordMove(request: DatabaseRequest, userId: string): void;
 }
 
 /** The log event of a wrong password, as the script explains it: `fu` for an unknown user, else `fp`. */
@@ -85,24 +111,29 @@ interface CustomDatabasesDependencies extends CustomRunDependencies {
   rateLimits: Pick<RateLimits, 'spend' | 'giveBack' | 'hasLeft'>;
   /** The tenant's name, which the `create` script is given. */
   tenant: string;
+  oldTenant: OldTenantUsers;
   clock: Clock;
   pause: Pause;
 }
 
 export function customDatabases(deps: CustomDatabasesDependencies): CustomDatabases {
+  const { oldTenant } = deps;
   return {
-    login: (request, password) => limitFailures(deps, request, () => login(deps, request, password)),
+    modeOf: async (connection) => {
+      const mode = customDatabase(connection);
+      return mode === undefined && (await oldTenant.isAsked(connection)) ? 'moves' : mode;
+    },
+    finds: async (connection) => hasScript(connection, 'get_user') || (await oldTenant.isAsked(connection)),
+    login: async (request, password) => {
+      // It runs the scripts of its connection itself, for users whom it has not imported.
+      const isAsked = await oldTenant.isAsked(request.connection);
+      return limitFailures(deps, request, () =>
+        isAsked ? oldTenant.login(request, password) : login(deps, request, password),
+      );
+    },
     find: async (request) => {
-      if (!hasScript(request.connection, 'get_user')) return undefined;
-      const { result, failure } = await runCustom(deps, request, {
-        name: 'get_user',
-        args: [scriptIdentifier(request)],
-      });
-      if (failure === undefined && (result ?? false) === false) return undefined;
-      const user = failure === undefined ? userIn(result, request) : failure.message;
-      if (typeof user !== 'string') return user;
-      recordScriptFailure(deps, request, 'get_user', user);
-      throw databaseFailed();
+      const isAsked = await oldTenant.isAsked(request.connection);
+      return (isAsked ? await oldTenant.find(request) : undefined) ?? find(deps, request);
     },
     idOf: (request) => idOf(deps, request),
     create: (request, user) => create(deps, request, user),
@@ -114,8 +145,30 @@ export function customDatabases(deps: CustomDatabasesDependencies): CustomDataba
       if (hasScript(request.connection, name)) await runChange(deps, request, { name, args });
     },
     padFailures: (work) => padFailures(deps, work),
-    recordRefusal: (request, name, reason) => recordScriptFailure(deps, request, name, reason),
+    recordRefusal: async (request, name, reason) => {
+      if (await oldTenant.isAsked(request.connection)) oldTenant.recordRefusal(request, reason);
+      else recordScriptFailure(deps, request, name, reason);
+    },
+    recordMove: async (request, userId) => {
+      if (await oldTenant.isAsked(request.connection)) oldTenant.recordMove(request, userId);
+    },
   };
+}
+
+async function find(
+  deps: CustomRunDependencies,
+  request: DatabaseRequest,
+): Promise<DatabaseUser | undefined> {
+  if (!hasScript(request.connection, 'get_user')) return undefined;
+  const { result, failure } = await runCustom(deps, request, {
+    name: 'get_user',
+    args: [scriptIdentifier(request)],
+  });
+  if (failure === undefined && (result ?? false) === false) return undefined;
+  const user = failure === undefined ? userIn(result, request) : failure.message;
+  if (typeof user !== 'string') return user;
+  recordScriptFailure(deps, request, 'get_user', user);
+  throw databaseFailed();
 }
 
 async function idOf(
