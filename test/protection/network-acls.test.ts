@@ -118,6 +118,11 @@ describe('network ACLs', () => {
     expect(await found('authentication')).to.deep.equal([401, 404, 403, 403, 303, 200]);
     expect(await found('tenant')).to.deep.equal([403, 403, 403, 403, 303, 200]);
     expect(await found('dcr')).to.deep.equal([401, 404, 200, 404, 303, 200]);
+    for (const scope of ['dcr', 'dynamic_client_registration'])
+      await served([acl({ scope, match })], async (from) => {
+        for (const path of ['/oidc/register', '/oidc/register/tpc_x'])
+          expect((await from('203.0.113.1', path)).status, `${scope} ${path}`).to.equal(403);
+      });
   });
 
   it('redirect, and only record while they log', async () => {

@@ -92,7 +92,8 @@ const plain = (address: string): string => parsePlain(address)?.toString() ?? ad
 
 function isInScope(scope: NetworkAcl['rule']['scope'], path: string): boolean {
   if (scope === 'tenant') return true;
-  if (scope === 'dcr') return path === '/oidc/register';
+  // Newer clients spell the scope out.
+  if (scope === 'dcr' || scope === 'dynamic_client_registration') return /^\/oidc\/register(\/|$)/.test(path);
   return path.startsWith('/api/v2/') === (scope === 'management');
 }
 

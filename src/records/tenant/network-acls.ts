@@ -94,7 +94,7 @@ const actionSchema = z
 const ruleSchema = z.strictObject({
   action: actionSchema,
   /** `dcr` is the registration of applications by themselves. */
-  scope: z.enum(['authentication', 'management', 'tenant', 'dcr']),
+  scope: z.enum(['authentication', 'management', 'tenant', 'dcr', 'dynamic_client_registration']),
   match: signalsSchema.optional(),
   not_match: signalsSchema.optional(),
 });
