@@ -40,7 +40,7 @@ export async function readExport(path: string, env: Environment): Promise<Tenant
   for (let pass = 0; pass < PASSES; pass += 1) {
     const files = new Set<string>();
     read = await readTenantDocument(path, known, (file) => files.add(file));
-    const unset = await unsetIn(files, known);
+    const unset = await unsetIn(files, read.isSet);
     if (unset.length === 0) break;
     known = { ...known, ...Object.fromEntries(unset.map((name) => [name, unsetMark(name)])) };
   }
@@ -58,13 +58,13 @@ export async function readExport(path: string, env: Environment): Promise<Tenant
 }
 
 /** Returns the variables in files that are not set. Files that cannot be read are faults of the tenant file. */
-async function unsetIn(files: Iterable<string>, env: Environment): Promise<string[]> {
+async function unsetIn(files: Iterable<string>, isSet: TenantDocument['isSet']): Promise<string[]> {
   const names = new Set<string>();
   for (const file of files) {
     const text = await readFile(file, 'utf8').catch(() => '');
     for (const { 0: whole, 1: hashed, 2: json, 3: braced, index } of text.matchAll(VARIABLE)) {
       const name = hashed ?? json ?? braced ?? '';
-      if (whole.startsWith('\\') || Object.hasOwn(env, name) || isHeading(text, whole, index)) continue;
+      if (whole.startsWith('\\') || isSet(name) || isHeading(text, whole, index)) continue;
       names.add(name);
     }
   }

@@ -29,7 +29,7 @@ import { placed, readText, type Source } from './source.ts';
 import { readFolder } from './tenant-folder.ts';
 import { withoutItems, withoutSections } from './unmanaged.ts';
 import { urlWarnings } from './url-warnings.ts';
-import { type Environment, fillIn, type Values, valuesOf } from './variables.ts';
+import { type Environment, fillIn, isSet, type Values, valuesOf } from './variables.ts';
 
 /** A tenant file that cannot be used, with all faults: file and line if known, path, and cause. */
 export class TenantFault {
@@ -73,6 +73,8 @@ export interface TenantDocument {
   /** With their places. */
   faults: string[];
   placeOf: Source['placeOf'];
+  /** Whether a variable has a value. */
+  isSet(name: string): boolean;
 }
 
 /** Reads a tenant file as {@link loadTenantFile} does, without validating it. @throws TenantFault if there is no such file. */
@@ -185,6 +187,7 @@ function documentOf(
     kept,
     warnings: whole.warnings,
     placeOf,
+    isSet: (name) => isSet(values, name),
   };
 }
 

@@ -58,6 +58,9 @@ function replacementOf({ env, mappings }: Values, name: string, isJson: boolean)
 const notSet = (name: string, whole: string) =>
   `the environment variable ${name} is not set (the text itself is \\${whole})`;
 
+export const isSet = (values: Values, name: string): boolean =>
+  replacementOf(values, name, false) !== undefined;
+
 interface FilledText {
   text: string;
   /** The variables that are not set. */
