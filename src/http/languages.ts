@@ -15,12 +15,23 @@ const MAX_TAGS = 30;
 
 // docs/understand/decisions/login-pages.md#the-language-of-pages-messages-and-the-question-at-logout-is-chosen-in-one-way
 /**
- * Returns the language lists of a request: `ui_locales`, then `X-Request-Language`, which SDKs send because they
- * cannot set `Accept-Language`, then `Accept-Language`. A later list counts only when the earlier ones match nothing.
+ * Returns the language lists of a request: what the reader chose on a page, then `ui_locales`, then `X-Request-Language`, which
+ * SDKs send because they cannot set `Accept-Language`, then `Accept-Language`. A later list counts only when the earlier ones
+ * match nothing.
  */
 export function languagesOf(ctx: Context, uiLocales = ''): Languages {
-  const lists = [uiLocales, ctx.get('X-Request-Language'), ctx.get('Accept-Language')];
+  const chosen = ctx.cookies.get(LANGUAGE_COOKIE) ?? '';
+  const lists = [chosen, uiLocales, ctx.get('X-Request-Language'), ctx.get('Accept-Language')];
   return lists.filter((list) => list.trim() !== '');
+}
+
+/** Keeps the language that a reader chose. The prefix keeps other hosts from setting it (RFC 6265bis §4.1.3.2). */
+const LANGUAGE_COOKIE = '__Host-gatehouse_language';
+
+/** Remembers a language for a year. */
+export function rememberLanguage(ctx: Context, tag: string): void {
+  const maxAge = 365 * 86_400_000;
+  ctx.cookies.set(LANGUAGE_COOKIE, tag, { httpOnly: true, secure: true, sameSite: 'lax', path: '/', maxAge });
 }
 
 /** Returns the requested language tags, best first, in canonical form; malformed ones are dropped. */
@@ -153,10 +164,29 @@ export function byCanonicalTag(tags: readonly string[]): ReadonlyMap<string, str
   return byTag;
 }
 
-/** Returns the name of a language in that language. */
-export function languageName(tag: string): string {
-  const canonical = canonicalTag(tag);
-  return (canonical && new Intl.DisplayNames([canonical], { type: 'language' }).of(canonical)) ?? tag;
+/** Scripts in which a name that stands alone begins with a capital letter. */
+const WITH_CAPITALS = new Set(['Latn', 'Cyrl', 'Grek', 'Armn']);
+
+/**
+ * Returns the names of languages for a list of them, by tag, each in itself. The region is named only where the list has the
+ * same language twice: `Français`, but `Português (Brasil)` beside `Português (Portugal)`.
+ */
+export function languageNames(tags: readonly string[]): ReadonlyMap<string, string> {
+  const forms = tags.flatMap((tag) => {
+    const canonical = canonicalTag(tag);
+    return canonical === undefined ? [] : [{ tag, canonical, ...likely(canonical) }];
+  });
+  const names = forms.map(({ tag, canonical, language, script }): [string, string] => {
+    const isAlone = forms.filter((one) => one.language === language && one.script === script).length === 1;
+    const named = new Intl.Locale(canonical);
+    // Chinese is called by its script.
+    const withScript = language === 'zh' ? `${language}-${script}` : named.language;
+    const shown = isAlone || named.region === undefined ? withScript : `${withScript}-${named.region}`;
+    const name = new Intl.DisplayNames([canonical], { type: 'language', style: 'short' }).of(shown) ?? tag;
+    const [first = '', ...rest] = name;
+    return [tag, WITH_CAPITALS.has(script) ? first.toLocaleUpperCase(canonical) + rest.join('') : name];
+  });
+  return new Map([...tags.map((tag): [string, string] => [tag, tag]), ...names]);
 }
 
 /**

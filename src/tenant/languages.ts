@@ -1,6 +1,7 @@
 // The languages of pages and messages: each is a folder of views/locales, and there is no other list of them.
 import { readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { byCanonicalTag, canonicalTag, isSameLanguage, nearestTag } from '../http/languages.ts';
 
 /** The language that has every message. It stands in where another one lacks a message. */
 export const FALLBACK = 'en';
@@ -36,3 +37,24 @@ export const LANGUAGES: readonly string[] = languagesIn(
 export const enabledLocales = (tenant: {
   readonly enabled_locales?: readonly string[] | undefined;
 }): readonly string[] => tenant.enabled_locales ?? LANGUAGES;
+
+/** Returns a warning for each of the tenant's languages that there is not, with the one that is shown in its place. */
+export function localeWarnings({
+  enabled_locales: enabled = [],
+}: {
+  readonly enabled_locales?: readonly string[] | undefined;
+}): string[] {
+  const byTag = byCanonicalTag(LANGUAGES);
+  return enabled.flatMap((tag, index) => {
+    if (LANGUAGES.includes(tag)) return [];
+    const at = `tenant.enabled_locales[${index}]`;
+    const canonical = canonicalTag(tag);
+    const nearest = canonical === undefined ? undefined : byTag.get(nearestTag(canonical, byTag) ?? '');
+    if (canonical === undefined || nearest === undefined)
+      return [`${at}: there are no texts in ${tag}, and no language near it: it is left out`];
+    const isForm = isSameLanguage(canonical, canonicalTag(nearest) ?? nearest);
+    return isForm
+      ? [`${at}: ${tag} has no texts of its own: those of ${nearest} are shown`]
+      : [`${at}: there are no texts in ${tag}: those of ${nearest} are shown, the nearest language`];
+  });
+}

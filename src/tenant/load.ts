@@ -22,6 +22,7 @@ import { type Finding, findingsOf, reportOf, sentenceOf } from './findings.ts';
 import { identifierWarnings } from './identifier-warnings.ts';
 import { readIncludedFiles, withJsonFiles } from './included-files.ts';
 import { keptFindings } from './kept-findings.ts';
+import { localeWarnings } from './languages.ts';
 import { withoutMasks } from './masked.ts';
 import { directoryOf, withClientIds } from './names.ts';
 import { pageFindings } from './pages.ts';
@@ -238,6 +239,7 @@ function checkTenant(document: unknown): CheckedTenant {
     ...logStreamFindings(tenant),
     ...findingsOf('different', classWarnings(tenant.tenant)),
     ...findingsOf('different', lifetimeWarnings(tenant)),
+    ...findingsOf('different', localeWarnings(tenant.tenant)),
     ...deprecated,
     ...[...removed, ...unknownKeys(tenant, tenantFileSchema)].filter((one) => !isDeprecated(one)),
   ];

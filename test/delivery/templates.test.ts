@@ -311,5 +311,22 @@ describe('the templates of messages', () => {
       expect(await subject(['fr', 'ar;q=0.9, de-AT;q=0.8'])).to.equal('Neues Passwort festlegen');
       expect(await subject(undefined, ['de', 'en'])).to.equal('Neues Passwort festlegen');
     });
+
+    it('of the user before that of the request, which may be of somebody else', async () => {
+      const subject = async (notice: Partial<Notice>) =>
+        (await email('reset_email', { tenant: { enabled_locales: ['en', 'de'] } }, notice)).subject;
+      const of = (locale: string) => ({ ...user, locale }) as User;
+      expect(await subject({ user: of('de_DE'), languages: ['en'] })).to.equal('Neues Passwort festlegen');
+      expect(await subject({ user: of('fr'), languages: ['de'] })).to.equal('Neues Passwort festlegen');
+      expect(await subject({ user: of('de'), locale: 'en' })).to.equal('Set a new password');
+    });
+
+    it('and mark the body with it, whose values have directions of their own', async () => {
+      const file = { tenant: { enabled_locales: ['ar'], support_email: 'help@example.test' } };
+      const { html } = await email('reset_email', file);
+      expect(html).to.match(/<html lang="ar" dir="rtl">/);
+      expect(html).to.match(/<body class="page" lang="ar" dir="rtl"/);
+      expect(html).to.contain('<a href="mailto:help@example.test" dir="ltr"');
+    });
   });
 });

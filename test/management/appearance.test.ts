@@ -54,6 +54,27 @@ describe('changing the appearance of pages in a running server', () => {
     expect((await page()).text).to.contain('<h1>Welcome</h1>');
   });
 
+  it('isolates the values in custom texts where the direction may differ', async () => {
+    const title = 'مرحبًا في ${clientName}!';
+    expect((await texts('login', 'ar', { login: { title } })).status).to.equal(200);
+    await callApi(server, 'PATCH', '/tenants/settings', { enabled_locales: ['en', 'de', 'ar'] });
+    expect((await page({ ui_locales: 'ar' })).text).to.contain('<h1>مرحبًا في \u2068Web app\u2069!</h1>');
+    await callApi(server, 'PATCH', '/tenants/settings', { enabled_locales: ['en', 'de'] });
+    await texts('login', 'ar', {});
+  });
+
+  it('shows custom texts of a language without a folder with the texts of the nearest one', async () => {
+    await callApi(server, 'PATCH', '/tenants/settings', { enabled_locales: ['en', 'de-AT'] });
+    await texts('login', 'de-AT', { login: { title: 'Servus' } });
+    const shown = await page({ ui_locales: 'de' });
+    expect(shown.headers['content-language']).to.equal('de-AT');
+    expect(shown.text)
+      .to.contain('<html lang="de-AT"')
+      .and.to.contain('<h1>Servus</h1>')
+      .and.to.contain('>Weiter<');
+    await callApi(server, 'PATCH', '/tenants/settings', { enabled_locales: ['en', 'de'] });
+  });
+
   it('uses all languages that there are while the tenant names none, and shows them', async () => {
     const enabled = async (body: object) => {
       expect((await callApi(server, 'PATCH', '/tenants/settings', body)).status).to.equal(200);

@@ -233,6 +233,17 @@ describe('the tenant file', () => {
     ]);
   });
 
+  it('warns of languages that there are not, with the one that is shown in their place', () => {
+    const enabled_locales = ['en', 'de-AT', 'bs', 'zgh', 'en_US', 'ar'];
+    const { warnings } = readTenant({ tenant: { enabled_locales } });
+    expect(warnings.filter((one) => !one.includes('[2]'))).to.deep.equal([
+      'tenant.enabled_locales[1]: de-AT has no texts of its own: those of de are shown',
+      'tenant.enabled_locales[3]: there are no texts in zgh, and no language near it: it is left out',
+      'tenant.enabled_locales[4]: there are no texts in en_US, and no language near it: it is left out',
+    ]);
+    expect(warnings.join()).to.match(/\[2\]: there are no texts in bs/);
+  });
+
   it('leaves out unknown keys of sections that the Management API refuses them in, with a warning for each', () => {
     const rule = { action: { block: true }, scope: 'tenant' };
     const { tenant: read, warnings } = readTenant({

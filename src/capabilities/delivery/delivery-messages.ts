@@ -62,7 +62,10 @@ export interface Notice {
   isEnrollment?: boolean;
   /** Lifetime of the link or code, where the template does not decide it. */
   lifetimeInSeconds?: number;
+  /** Those of the request that caused the message. */
   languages?: Languages | undefined;
+  /** The language that the sender asked for; it precedes the user's own. */
+  locale?: string | undefined;
   /** IP address of the request that caused the message, for the log event. */
   ip?: string;
   /** `User-Agent` of that request, for providers that get it. */

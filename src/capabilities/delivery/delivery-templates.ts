@@ -63,7 +63,7 @@ export function createTemplates(options: TemplatesOptions): Templates {
     { template, renderPart }: TemplateSource,
   ): Promise<OutgoingEmail> => {
     const tenant = settings();
-    const locale = localeOf(locales, tenant, notice.languages);
+    const locale = localeOf(locales, tenant, notice);
     const model = emailModel(
       kind,
       notice,
@@ -121,7 +121,7 @@ function smsRenderer({ directory, locales, settings, baseUrl }: TemplatesOptions
     { template, renderPart }: TemplateSource,
   ): Promise<OutgoingSms> => {
     const tenant = settings();
-    const locale = localeOf(locales, tenant, notice.languages);
+    const locale = localeOf(locales, tenant, notice);
     const { code = '' } = notice;
     const name = notice.application?.name ?? tenant.tenant.friendly_name;
     const lead = locale.text(`sms.${kind}`, { code, application: name });
@@ -167,12 +167,17 @@ function builtInLiquid(root: string, outputEscape?: 'escape'): Liquid {
   });
 }
 
+// docs/understand/decisions/login-pages.md#the-language-of-a-message-is-that-of-its-user
+/** Chooses by the user's own language, and then by that of the request, which somebody else may have made. */
 function localeOf(
   locales: ReadonlyMap<string, Locale>,
   { tenant }: Frozen<TenantRecord>,
-  languages: Languages = [],
+  { locale, user, languages = [] }: Pick<Notice, 'locale' | 'user' | 'languages'>,
 ): Locale {
-  return chooseLocale(locales, enabledLocales(tenant), languages);
+  // Providers also send `en_US`.
+  const own = (locale ?? user?.locale)?.replaceAll('_', '-');
+  const wanted: Languages = own === undefined ? languages : [own, ...languages];
+  return chooseLocale(locales, enabledLocales(tenant), wanted);
 }
 
 const MAX_LINE_LENGTH = 300;

@@ -41,7 +41,7 @@ export async function reportLink(
 }
 
 /** An owner of an account, with the address that the account had before the change. */
-type Owner = Partial<Pick<User, 'email' | 'email_verified'>>;
+type Owner = Partial<Pick<User, 'email' | 'email_verified' | 'locale'>>;
 
 // docs/understand/decisions/users-linking.md#the-owners-of-both-accounts-are-told-of-a-link
 /** Mails each address that is verified. The owner of another may be somebody else. */
@@ -51,8 +51,11 @@ export async function mailOwners(
   change: Extract<AccountChange, 'linked' | 'unlinked'>,
   { ip, languages }: Pick<LinkRequest, 'ip' | 'languages'>,
 ): Promise<void> {
-  const addresses = owners.flatMap(({ email, email_verified: isVerified }) =>
-    email !== undefined && isVerified === true ? [email] : [],
+  const locales = new Map(
+    owners.flatMap(({ email, email_verified: isVerified, locale }) =>
+      email !== undefined && isVerified === true ? [[email, locale] as const] : [],
+    ),
   );
-  for (const to of new Set(addresses)) await messages.post('account_changed', { to, change, languages, ip });
+  for (const [to, locale] of locales)
+    await messages.post('account_changed', { to, locale, change, languages, ip });
 }

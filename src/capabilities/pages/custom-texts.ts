@@ -1,7 +1,7 @@
 // Replaces texts of pages by those that the tenant has set. They are addressed by prompt, screen and key as in the
 // hosted service; docs/reference/custom-texts.md lists them all.
 // docs/understand/decisions/login-pages.md#custom-texts-are-shown-only-on-the-page-that-they-are-for
-import type { Locale, MessageValues } from './locales.ts';
+import { isolated, type Locale, type MessageValues } from './locales.ts';
 
 /** The tenant's texts of one prompt in one language, by screen and key. */
 type PromptTexts = Readonly<Record<string, unknown>>;
@@ -197,11 +197,17 @@ export function withCustomTexts(locale: Locale, texts: CustomTexts, page: PageFa
   if (known === undefined) return locale;
   return {
     ...locale,
+    isTranslated: (message) =>
+      customText(texts, known[message], locale.tag) !== undefined || locale.isTranslated(message),
     text: (message, values = {}) => {
       const customized = customText(texts, known[message], locale.tag);
       return customized === undefined
         ? locale.text(message, values)
-        : filledIn(customized, { ...values, client: values.client ?? model.client?.name, tenant: company });
+        : filledIn(
+            customized,
+            { ...values, client: values.client ?? model.client?.name, tenant: company },
+            locale.direction,
+          );
     },
   };
 }
@@ -226,10 +232,10 @@ const VALUES: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Fills in placeholders. The values are not escaped here: the template escapes the whole text. */
-function filledIn(text: string, values: MessageValues): string {
+function filledIn(text: string, values: MessageValues, direction: Locale['direction']): string {
   return text.replace(/\$\{(\w+)\}/g, (_place, name: string) => {
     const valueNames = Object.hasOwn(VALUES, name) ? VALUES[name] : undefined;
     const value = valueNames?.map((one) => values[one]).find((one) => one !== undefined);
-    return value === undefined ? '' : String(value);
+    return value === undefined ? '' : isolated(String(value), direction);
   });
 }

@@ -146,6 +146,10 @@ const VALUE = /\{(\w+)\}/g;
 const RTL_LETTER =
   /\p{Script=Arabic}|\p{Script=Hebrew}|\p{Script=Syriac}|\p{Script=Thaana}|\p{Script=Nko}|\p{Script=Adlam}/u;
 
+/** Isolates a value that may be of the other direction, and would reorder the sentence around it (Unicode UAX #9). */
+export const isolated = (value: string, direction: Locale['direction']): string =>
+  direction === 'rtl' || RTL_LETTER.test(value) ? `\u2068${value}\u2069` : value;
+
 /**
  * Returns a function that fills in the messages of a language. A message with values alone, as nearly all are, is not parsed:
  * what parsing makes of a message takes ten times its memory.
@@ -157,16 +161,17 @@ function formatter(tag: string, direction: () => { is: Locale['direction'] }) {
     parsed.set(message, made);
     return made;
   };
-  // Isolates values that may be of the other direction and would reorder the sentence (Unicode UAX #9).
-  const isolated = (text: string) =>
-    direction().is === 'rtl' || RTL_LETTER.test(text) ? `\u2068${text}\u2069` : text;
   return (message: string, values: MessageValues): string => {
     if (!MORE.test(message))
-      return message.replace(VALUE, (_place, name: string) => isolated(String(values[name] ?? '')));
+      return message.replace(VALUE, (_place, name: string) =>
+        isolated(String(values[name] ?? ''), direction().is),
+      );
     const parts = (parsed.get(message) ?? parse(message)).formatToParts<{ toString(): string }>(
       Object.fromEntries(Object.entries(values).map(([name, value]) => [name, argument(value)])),
     );
-    return parts.map(({ value }) => (typeof value === 'string' ? value : isolated(String(value)))).join('');
+    return parts
+      .map(({ value }) => (typeof value === 'string' ? value : isolated(String(value), direction().is)))
+      .join('');
   };
 }
 

@@ -28,11 +28,19 @@ export interface Look {
   theme?: Theme | undefined;
 }
 
+/** The languages that a reader can choose on a page. */
+export interface LanguageMenu {
+  /** Path and query of the page, to which the choice leads back. */
+  back: string;
+  languages: readonly { tag: string; name: string; isShown: boolean }[];
+}
+
 interface Rendering {
   settings: Settings;
   look: Look;
   organization?: Frozen<BrandedOrganization> | undefined;
   locale: Locale;
+  menu?: LanguageMenu | undefined;
 }
 
 interface Rendered {
@@ -56,7 +64,7 @@ type Render = (template: string, model: object, rendering: Rendering) => Promise
 /** Creates the renderer. Each template is read when it is first needed. */
 export function createRenderer({ directory, assets, random, liquid }: RendererDependencies): Render {
   const own = createLiquid(directory, assets);
-  return async (template, model, { settings, look, organization, locale: baseLocale }) => {
+  return async (template, model, { settings, look, organization, locale: baseLocale, menu }) => {
     const { texts, template: pageTemplate, theme } = look;
     const { tenant, branding, colors } = withOrganizationBranding(
       withThemeLogo(settings, theme),
@@ -70,7 +78,7 @@ export function createRenderer({ directory, assets, random, liquid }: RendererDe
     const tenantLayout = describeTenant(tenant, branding);
     const rendered: unknown = await own.renderFile(template, model, {
       globals: {
-        page: describePage(locale, nonce, themeCss(branding.colors) + font.css + themeStyle.css),
+        page: { ...describePage(locale, nonce, themeCss(branding.colors) + font.css + themeStyle.css), menu },
         tenant: tenantLayout,
         locale,
       } satisfies Globals,
@@ -105,12 +113,17 @@ export interface Globals {
     nonce: string;
     /** CSS. */
     theme: string;
+    menu: LanguageMenu | undefined;
   };
   tenant: TenantLayout;
   locale: Locale;
 }
 
-function describePage({ tag, direction }: Locale, nonce: string, theme: string): Globals['page'] {
+function describePage(
+  { tag, direction }: Locale,
+  nonce: string,
+  theme: string,
+): Omit<Globals['page'], 'menu'> {
   return { locale: tag, direction, nonce, theme };
 }
 

@@ -3,7 +3,7 @@
 import { join } from 'node:path';
 import type { Context } from 'koa';
 import type { AuthError } from '../../http/errors.ts';
-import { languagesOf } from '../../http/languages.ts';
+import { languageNames, languagesOf } from '../../http/languages.ts';
 import { pagePolicy, previewPolicy } from '../../http/server/application.ts';
 import type { Frozen } from '../../records/base/record.ts';
 import { isSelfRegistered, visibleName } from '../../records/clients/third-parties.ts';
@@ -15,7 +15,7 @@ import type { ReportingLiquid } from '../liquid/liquid.ts';
 import { type Assets, readAssets } from './assets.ts';
 import { chooseLocale, type Locale, readLocales } from './locales.ts';
 import type { Settings } from './page-template.ts';
-import { type BrandedOrganization, createRenderer, type Look } from './render.ts';
+import { type BrandedOrganization, createRenderer, type LanguageMenu, type Look } from './render.ts';
 
 declare const READ: unique symbol;
 
@@ -133,6 +133,21 @@ export function createViews({
   const localeOf: Views['locale'] = (ctx, uiLocales) =>
     chooseLocale(locales, enabledLocales(settings().tenant), languagesOf(ctx, uiLocales));
 
+  /** The names of the languages of a list, which take long to find. */
+  const names = new WeakMap<readonly string[], ReadonlyMap<string, string>>();
+  // docs/understand/decisions/login-pages.md#a-menu-of-languages-is-shown-on-pages-that-can-be-loaded-again
+  const menuOf = (ctx: Context, { tag: shown }: Locale): LanguageMenu | undefined => {
+    const { language_menu: isWanted } = settings().tenant;
+    const enabled = enabledLocales(settings().tenant);
+    if (isWanted !== true || ctx.method !== 'GET' || enabled.length < 2) return undefined;
+    const named = names.get(enabled) ?? languageNames(enabled);
+    names.set(enabled, named);
+    return {
+      back: ctx.url,
+      languages: [...named].map(([tag, name]) => ({ tag, name, isShown: tag === shown })),
+    };
+  };
+
   const show: Views['page'] = async (
     ctx,
     { template },
@@ -142,7 +157,8 @@ export function createViews({
     const locale = localeOf(ctx, uiLocales);
     const isOfConsole = isUnbranded(template, model);
     const look = isOfConsole ? unbranded(settings()) : { settings: settings(), look: tenantLook() };
-    const { html, ...policy } = await render(template, model, { ...look, organization, locale });
+    const menu = hasMenu(template) ? menuOf(ctx, locale) : undefined;
+    const { html, ...policy } = await render(template, model, { ...look, organization, locale, menu });
     ctx.status = status;
     setPageHeaders(ctx, template, { ...policy, locale, frames, formsLeave, isOfConsole });
     ctx.body = html;
@@ -180,6 +196,9 @@ export function createViews({
 function isUnbranded(template: string, { client }: LayoutModel): boolean {
   return template.startsWith('console/') || client?.isConsole === true;
 }
+
+/** Reports whether a page may have the menu of languages: a page for users. */
+const hasMenu = (template: string): boolean => !/^(?:console|development|saml)\//.test(template);
 
 /** Returns settings without branding. */
 function unbranded({ tenant }: Settings): Pick<PreviewOptions, 'settings' | 'look'> {

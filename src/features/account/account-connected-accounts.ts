@@ -142,5 +142,5 @@ async function notify(
   const type = change === 'connected' ? accountEvents.account_connected : accountEvents.account_disconnected;
   events.record({ type, user_id: user.id, connection, client_id: clientId, ip });
   if (user.email === undefined || !user.email_verified) return;
-  await messages.post('account_changed', { to: user.email, change, languages, ip });
+  await messages.post('account_changed', { to: user.email, user, change, languages, ip });
 }

@@ -53,8 +53,7 @@ export async function issueEnrollment(
     },
   });
   const url = `${deps.baseUrl}${ENROLLMENT}?ticket=${secret}`;
-  const languages = locale === undefined ? [] : [locale];
-  const notice = { user, url, languages, lifetimeInSeconds: TICKET_SECONDS };
+  const notice = { user, url, locale, lifetimeInSeconds: TICKET_SECONDS };
   const expiry = { ref, ttlSeconds: TICKET_SECONDS };
   const message = mailTo && deps.messages.prepare('enrollment_email', { ...notice, to: mailTo }, expiry);
   await save(message ? [message.write] : []);

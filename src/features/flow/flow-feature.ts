@@ -23,6 +23,7 @@ import type { Users } from '../../users/users.ts';
 import { actionRedirectRoutes } from './action-redirects.ts';
 import { flowEvents, flowLimits } from './flow-declaration.ts';
 import { type FlowDependencies, requestRoutes } from './flow-routes.ts';
+import { type LanguageDependencies, languageRoutes } from './language-routes.ts';
 import { type WidgetDependencies, widgetRoutes } from './widget.ts';
 
 // Cross-origin login: the application's own page takes the credentials, gets a login ticket, and sends the browser to
@@ -248,7 +249,8 @@ interface FlowFeatureDependencies
   extends FlowDependencies,
     CrossOriginDependencies,
     WidgetDependencies,
-    AppLinksDependencies {}
+    AppLinksDependencies,
+    LanguageDependencies {}
 
 export const flow = feature<FlowFeatureDependencies>({
   name: 'flow',
@@ -260,5 +262,6 @@ export const flow = feature<FlowFeatureDependencies>({
     ...crossOriginRoutes,
     ...widgetRoutes,
     ...appLinkRoutes,
+    ...languageRoutes,
   },
 });

@@ -78,6 +78,8 @@ const settingsSchema = z.looseObject({
   allowed_logout_urls: z.array(z.string()).default([]),
   /** Default: all languages that there are. */
   enabled_locales: z.array(z.string()).min(1).optional(),
+  /** An extension of the hosted settings: whether pages have a menu of these languages. */
+  language_menu: z.boolean().optional(),
   /** In hours. */
   session_lifetime: hours.default(168),
   /** In hours. */

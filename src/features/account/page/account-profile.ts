@@ -1,7 +1,7 @@
 // /account: the profile.
 import type { Context } from 'koa';
 import { z } from 'zod';
-import { languageName } from '../../../http/languages.ts';
+import { languageNames } from '../../../http/languages.ts';
 import { formFields } from '../../../http/server/body.ts';
 import type { RouteDeclarations } from '../../../http/server/router.ts';
 import { enabledLocales } from '../../../tenant/languages.ts';
@@ -105,7 +105,10 @@ export async function showProfile(
     phoneAsked,
     username: user.username,
     provider: connection?.display_name ?? connection?.name,
-    locales: enabledLocales(deps.config.settings().tenant).map((tag) => ({ tag, name: languageName(tag) })),
+    locales: [...languageNames(enabledLocales(deps.config.settings().tenant))].map(([tag, name]) => ({
+      tag,
+      name,
+    })),
   };
   const status = alert === undefined ? 200 : 400;
   await renderAccount(deps, ctx, actor, { page: OWN_PROFILE_PAGE, section: '', model }, { status, alert });

@@ -120,6 +120,7 @@ async function mailLink(
     isFirst ? 'email_change_allow' : 'email_change_prove',
     {
       to: isFirst && change.from !== undefined ? change.from : change.email,
+      user,
       address: change.email,
       url: `${baseUrl}${EMAIL_CHANGE}?ticket=${secret}`,
       lifetimeInSeconds: LINK_SECONDS,

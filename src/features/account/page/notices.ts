@@ -35,9 +35,10 @@ export function recordChange(
 export async function notifyUser(
   { messages }: Pick<NoticeDependencies, 'messages'>,
   ctx: Context,
-  user: Pick<User, 'email' | 'email_verified'>,
+  user: User,
   change: AccountChange,
 ): Promise<void> {
   if (user.email === undefined || !user.email_verified) return;
-  await messages.post('account_changed', { to: user.email, change, languages: languagesOf(ctx), ip: ctx.ip });
+  const notice = { user, change, languages: languagesOf(ctx), ip: ctx.ip };
+  await messages.post('account_changed', { ...notice, to: user.email });
 }

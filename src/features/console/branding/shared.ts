@@ -1,7 +1,7 @@
 // What the pages of branding share.
 import type { Templates } from '../../../capabilities/delivery/delivery-templates.ts';
 import type { OutgoingEmail, OutgoingSms } from '../../../capabilities/delivery/transport.ts';
-import { languageName } from '../../../http/languages.ts';
+import { languageNames } from '../../../http/languages.ts';
 import { enabledLocales, FALLBACK } from '../../../tenant/languages.ts';
 import type { ApiCallDependencies } from '../api-calls.ts';
 import { CONSOLE } from '../console-callbacks.ts';
@@ -33,11 +33,7 @@ export function languagesOf({
 }: Pick<BrandingDependencies, 'views' | 'config'>): ShownLanguage[] {
   const enabled = enabledLocales(config.settings().tenant);
   const tags = [...new Set([...enabled.filter((tag) => views.locales.has(tag)), ...views.locales.keys()])];
-  return tags.map((tag) => ({
-    tag,
-    name: languageName(tag),
-    isEnabled: enabled.includes(tag),
-  }));
+  return [...languageNames(tags)].map(([tag, name]) => ({ tag, name, isEnabled: enabled.includes(tag) }));
 }
 
 /** Returns the requested language if there is such a locale, or else the tenant's first. */

@@ -129,6 +129,7 @@ export const SETTINGS_FORMS: readonly SettingsForm[] = [
       { name: 'allowed_logout_urls', at: ['allowed_logout_urls'], kind: 'lines' },
       { name: 'log_retention_days', at: ['log_retention_days'], kind: 'number', least: 1, most: 3650 },
       { name: 'account_linking', at: ['account_linking'], kind: 'choice', options: ['never', 'suggest'] },
+      { name: 'language_menu', at: ['language_menu'], kind: 'switch' },
     ],
   },
 ];

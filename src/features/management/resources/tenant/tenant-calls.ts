@@ -45,6 +45,7 @@ const settings = z.strictObject(
       sessions: object,
       oidc_logout: object,
       enabled_locales: texts,
+      language_menu: z.boolean(),
       sandbox_version: z.string().max(16),
       legacy_sandbox_version: z.string().max(16),
       change_password: page,
