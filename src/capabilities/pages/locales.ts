@@ -2,7 +2,7 @@
 // the files in it are for everybody, those in a folder of it (`console`, `development`) for those whom its pages are for.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { IntlMessageFormat } from 'intl-messageformat';
+import { type Formatters, IntlMessageFormat } from 'intl-messageformat';
 import {
   baseTag,
   byCanonicalTag,
@@ -156,8 +156,9 @@ export const isolated = (value: string, direction: Locale['direction']): string 
  */
 function formatter(tag: string, direction: () => { is: Locale['direction'] }) {
   const parsed = new Map<string, IntlMessageFormat>();
+  const formatters = formattersOf([tag, FALLBACK]);
   const parse = (message: string) => {
-    const made = new IntlMessageFormat(message, [tag, FALLBACK], undefined, { ignoreTag: true });
+    const made = new IntlMessageFormat(message, [tag, FALLBACK], undefined, { ignoreTag: true, formatters });
     parsed.set(message, made);
     return made;
   };
@@ -172,6 +173,19 @@ function formatter(tag: string, direction: () => { is: Locale['direction'] }) {
     return parts
       .map(({ value }) => (typeof value === 'string' ? value : isolated(String(value), direction().is)))
       .join('');
+  };
+}
+
+/** Returns what the messages of a language share: by itself each message would make its own, which takes memory outside the heap. */
+function formattersOf(tags: string[]): Formatters {
+  const cardinal = once(() => new Intl.PluralRules(tags));
+  const plain = once(() => new Intl.NumberFormat(tags));
+  return {
+    getNumberFormat: (_tags, style) =>
+      style === undefined ? plain() : new Intl.NumberFormat(tags, style as Intl.NumberFormatOptions),
+    getDateTimeFormat: (_tags, style) => new Intl.DateTimeFormat(tags, style),
+    getPluralRules: (_tags, style) =>
+      style?.type === 'ordinal' ? new Intl.PluralRules(tags, style) : cardinal(),
   };
 }
 
