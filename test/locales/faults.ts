@@ -70,7 +70,31 @@ export function faultsOf(tag: string): string[] {
       else for (const fault of faultsIn(message, source, { key, language, folder })) say(fault);
     }
   }
-  return [...faults, ...repeatedKeys(tag)];
+  return [...faults, ...repeatedKeys(tag), ...labelFaults({ ...inherited, ...messagesOf(tag) })];
+}
+
+/** Texts that are read aloud in place of a text that is seen. */
+const LABELS: Readonly<Record<string, string>> = {
+  'copy.what': 'copy.button',
+  'field.password.hide.label': 'field.password.hide',
+  'field.password.show.label': 'field.password.show',
+  'identifier.change.label': 'identifier.change',
+  'own.applications.withdrawOf': 'own.applications.withdraw',
+  'own.connected.removeOf': 'own.connected.remove',
+  'own.identities.unlinkOf': 'own.identities.unlink',
+  'own.method.removeOf': 'own.method.remove',
+  'console.security.unblock.name': 'console.security.unblock',
+};
+
+/** Checks that who says what a button shows reaches it, also where another text is read aloud (WCAG 2.2 §2.5.3). */
+function labelFaults(messages: Messages): string[] {
+  return Object.entries(LABELS).flatMap(([label, shown]) => {
+    const [said, seen] = [messages[label], messages[shown]].map((one) =>
+      one?.toLowerCase().replaceAll('\u00AD', ''),
+    );
+    if (said === undefined || seen === undefined || said.includes(seen)) return [];
+    return [`${label}: does not contain what is seen, “${messages[shown]}”: ${messages[label]}`];
+  });
 }
 
 const folderOf = (key: string): string => PARTS.find((part) => key.startsWith(`${part}.`)) ?? '';
