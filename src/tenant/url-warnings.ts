@@ -9,40 +9,41 @@ import {
 } from '../records/clients/allowed-urls.ts';
 import type { TenantFile } from '../records/tenant/tenant.ts';
 
-/** Returns wildcards and placeholders that are not allowed, with the reason. */
-export function urlFaults({ tenant, clients }: TenantFile): string[] {
-  const faultsOf = (list: readonly string[], at: string, isTenants: boolean) =>
-    list.flatMap((entry, index) => {
-      const fault = entryFault(entry, { isTenants });
-      return fault === undefined ? [] : [`${at}[${index}]: ${entry} is not allowed: ${fault}`];
-    });
+/** Returns addresses of a login that have a wildcard or a placeholder, where one address is needed. */
+export function urlFaults({ clients }: TenantFile): string[] {
+  return clients.flatMap(({ initiate_login_uri: address = '' }, index) =>
+    hasMark(address) ? [`clients[${index}].initiate_login_uri: ${address} is no single address`] : [],
+  );
+}
+
+/**
+ * Returns warnings about entries that match nothing, or only the text that they are. What the Management API refuses is no
+ * fault in a file: tenants of the hosted service have such entries, and the rest of the file is not to wait for them.
+ */
+export function urlWarnings({ tenant, clients }: TenantFile): string[] {
   return [
-    ...faultsOf(tenant.allowed_logout_urls, 'tenant.allowed_logout_urls', true),
-    ...clients.flatMap((client, index) =>
-      URL_LISTS.flatMap((list) => faultsOf(client[list], `clients[${index}].${list}`, false)),
-    ),
-    ...clients.flatMap(({ initiate_login_uri: address = '' }, index) =>
-      hasMark(address) ? [`clients[${index}].initiate_login_uri: ${address} is no single address`] : [],
+    ...tenant.allowed_logout_urls.flatMap((entry, index) => {
+      const reason = entryFault(entry, { isTenants: true });
+      return reason === undefined ? [] : [idle(`tenant.allowed_logout_urls[${index}]`, entry, reason)];
+    }),
+    ...clients.flatMap((client, at) =>
+      URL_LISTS.flatMap((list) =>
+        client[list].flatMap((entry, index) => {
+          const place = `clients[${at}].${list}[${index}]`;
+          const reason = idleReason(entry, client);
+          if (reason !== undefined) return [idle(place, entry, reason)];
+          if (isPattern(entry)) return [];
+          return entry.includes('*')
+            ? [`${place}: * in ${entry} stands for itself: it is a wildcard in the host only`]
+            : [];
+        }),
+      ),
     ),
   ];
 }
 
-/** Returns warnings about entries that match nothing, or only the text that they are. */
-export function urlWarnings({ clients }: TenantFile): string[] {
-  return clients.flatMap((client, at) =>
-    URL_LISTS.flatMap((list) =>
-      client[list].flatMap((entry, index) => {
-        const place = `clients[${at}].${list}[${index}]`;
-        const reason = idleReason(entry, client);
-        if (reason !== undefined) return [`${place}: ${entry} matches nothing: ${reason}`];
-        if (isPattern(entry)) return [];
-        return entry.includes('*')
-          ? [`${place}: * in ${entry} stands for itself: it is a wildcard in the host only`]
-          : [];
-      }),
-    ),
-  );
-}
+const idle = (place: string, entry: string, reason: string) =>
+  `${place}: ${entry} matches nothing: ${reason}`;
 
 const MAX_NAMED = 5;
 

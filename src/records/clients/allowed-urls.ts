@@ -98,7 +98,7 @@ export function idleReason(
 ): string | undefined {
   if (isLiteral(entry)) return undefined;
   const pattern = patternOf(entry);
-  if (pattern === undefined) return 'its placeholder has no value here';
+  if (pattern === undefined) return entryFault(entry) ?? 'its placeholder has no value here';
   if (isFirstParty === false) return 'URLs of third-party applications have no wildcards and placeholders';
   return pattern.kind === 'organization' && usage === 'deny'
     ? 'organization_usage of the application is neither allow nor require'
