@@ -1,20 +1,53 @@
 // `gatehouse move`: moving here from the hosted service. `gatehouse migrate` is another thing: it copies a store of ours.
-
-import { readExport } from '../moving/export.ts';
+import { type AssessedObject, assess } from '../moving/assess.ts';
+import { tasksOf } from '../moving/elsewhere.ts';
+import { type ExportFault, readExport } from '../moving/export.ts';
+import { originAfter } from '../moving/origin.ts';
+import { countsOf, exitCodeOf, type Report, textOf } from '../moving/report.ts';
+import { htmlOf } from '../moving/report-html.ts';
+import { systemClock } from '../runtime/clock.ts';
 import { type CommandProcess, print } from '../runtime/command-process.ts';
+import { writeOutput } from '../store/write-whole.ts';
 import type { CommandDeclaration } from './command.ts';
 
+interface CheckOptions {
+  json?: boolean;
+  html?: string;
+}
+
+/** Exit code 0; 2 where something needs a value or is not in force; 1 where something cannot be read. */
 export const checkMove: CommandDeclaration = {
   name: 'move check <export>',
   description:
-    'say what becomes of a tenant of the hosted service here: the file or folder that its deploy tool exported',
-  run: ({ host }, path: string) => checkExport(host, path),
+    'say what becomes of a tenant of the hosted service here: the file or folder that its deploy tool exported; changes nothing',
+  options: (command) =>
+    void command
+      .option('--json', 'the report as JSON')
+      .option('--html <file>', 'also write the report as one HTML file, to send to a colleague'),
+  run: ({ host }, path: string, options: CheckOptions) => checkExport(host, path, options),
 };
 
-async function checkExport(host: CommandProcess, path: string): Promise<void> {
-  const { sections, faults } = await readExport(path, host.env);
-  for (const [name, value] of Object.entries(sections))
-    print(host, `${name}: ${Array.isArray(value) ? value.length : 1}`);
-  for (const fault of faults) host.stderr.write(`${fault}\n`);
-  if (faults.length > 0) host.exitCode = 1;
+async function checkExport(host: CommandProcess, path: string, { json, html }: CheckOptions): Promise<void> {
+  const read = await readExport(path, host.env);
+  const objects = assess(read);
+  const { origin, isExample } = originAfter(host.env.BASE_URL, read.sections);
+  const report: Report = {
+    export: path,
+    origin,
+    isExampleOrigin: isExample,
+    faults: unexplained(read.faults, objects),
+    counts: countsOf(objects),
+    objects,
+    users: undefined,
+    tasks: tasksOf(read.sections, origin),
+  };
+  if (html !== undefined) await writeOutput(html, [htmlOf(report, new Date(systemClock()).toISOString())]);
+  print(host, json === true ? JSON.stringify(report, undefined, 2) : textOf(report));
+  host.exitCode = exitCodeOf(report);
+}
+
+/** Returns the faults that are about more than a value that is not there yet. */
+function unexplained(faults: readonly ExportFault[], objects: readonly AssessedObject[]): string[] {
+  const open = objects.flatMap(({ needs }) => needs.map(({ path }) => path.join('.')));
+  return faults.filter(({ path }) => !open.includes(path)).map(({ sentence }) => sentence);
 }

@@ -8,9 +8,16 @@ import type { Environment } from '../tenant/variables.ts';
 export interface TenantExport {
   /** By section, in the deploy tool's names. Where a variable is not set, a text contains its {@link unsetMark}. */
   sections: Readonly<Record<string, unknown>>;
-  /** What `apply` would refuse, apart from what is not set; each with its place. */
-  faults: readonly string[];
+  /** What `apply` would refuse, apart from variables that are not set. */
+  faults: readonly ExportFault[];
   placeOf: TenantDocument['placeOf'];
+}
+
+export interface ExportFault {
+  /** Its steps separated by dots; empty where it is not about a member. */
+  path: string;
+  /** With its place. */
+  sentence: string;
 }
 
 /** Variables of the deploy tool, and ours where the name can be no other. */
@@ -26,6 +33,9 @@ export function unsetVariables(value: unknown): string[] {
   if (typeof value !== 'string' || value.length > 100_000) return [];
   return [...new Set([...value.matchAll(UNSET_MARK)].map(([, name = '']) => name))];
 }
+
+/** Returns a text with the variables that it lacks as the export has them. */
+export const withMarks = (text: string): string => text.replace(UNSET_MARK, '##$1##');
 
 /** How often new variables are looked for: one may stand in the path of a file that has more. */
 const PASSES = 3;
@@ -54,7 +64,11 @@ export async function readExport(path: string, env: Environment): Promise<Tenant
     throw new TenantFault(
       faults.length > 0 ? faults : [placed('there is no section in it', { file: path, line: undefined })],
     );
-  return { sections, faults: [...faults, ...refusedIn(sections, placeOf)], placeOf };
+  return {
+    sections,
+    faults: [...faults.map((sentence) => ({ path: '', sentence })), ...refusedIn(sections, placeOf)],
+    placeOf,
+  };
 }
 
 /** Returns the variables in files that are not set. Files that cannot be read are faults of the tenant file. */
@@ -82,7 +96,7 @@ function isHeading(text: string, whole: string, index: number): boolean {
 function refusedIn(
   sections: Readonly<Record<string, unknown>>,
   placeOf: TenantDocument['placeOf'],
-): string[] {
+): ExportFault[] {
   const open: string[] = [];
   const known = withoutUnset(sections, [], open);
   try {
@@ -92,7 +106,10 @@ function refusedIn(
     if (!(thrown instanceof TenantFault)) throw thrown;
     return thrown.faults
       .filter((fault) => !open.some((path) => pathStart(fault).startsWith(path)))
-      .map((fault) => placed(fault, placeOf(pathStart(fault).split('.'))));
+      .map((fault) => {
+        const path = pathStart(fault);
+        return { path, sentence: placed(fault, placeOf(path.split('.'))) };
+      });
   }
 }
 
@@ -105,7 +122,9 @@ function pathStart(fault: string): string {
 /** Returns a value without the members that lack a variable. @param open gets their paths. */
 function withoutUnset(value: unknown, path: readonly string[], open: string[]): unknown {
   if (Array.isArray(value))
-    return value.map((item, index) => withoutUnset(item, [...path, String(index)], open));
+    return value
+      .filter((item) => unsetVariables(item).length === 0)
+      .map((item, index) => withoutUnset(item, [...path, String(index)], open));
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(
     Object.entries(value).flatMap(([key, item]) => {

@@ -1,9 +1,16 @@
 // `gatehouse move check`: what it says of an export of the hosted service.
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { expect } from 'chai';
+import type { Report } from '../../src/moving/report.ts';
 import { runCommand } from '../support/command.ts';
+
+const COMPLETE = `
+tenant: { friendly_name: Acme }
+clients:
+  - { name: Shop, client_id: shop, app_type: spa, callbacks: ['https://shop.example/cb'] }
+`;
 
 describe('gatehouse move check', () => {
   let cwd: string;
@@ -12,20 +19,216 @@ describe('gatehouse move check', () => {
   });
   afterEach(() => rmSync(cwd, { recursive: true, force: true }));
 
-  const check = (text: string, env: Record<string, string> = {}) => {
-    writeFileSync(join(cwd, 'tenant.yaml'), text);
-    return runCommand({ cwd, env, args: ['move', 'check', 'tenant.yaml'] });
+  const write = (name: string, text: string) => {
+    mkdirSync(dirname(join(cwd, name)), { recursive: true });
+    writeFileSync(join(cwd, name), text);
   };
+  const run = (args: string[], env: Record<string, string> = {}) =>
+    runCommand({ cwd, env, args: ['move', 'check', ...args] });
+  const check = (text: string, env: Record<string, string> = {}, ...args: string[]) => {
+    write('tenant.yaml', text);
+    return run(['tenant.yaml', ...args], env);
+  };
+  const reportOf = async (
+    text: string,
+    env: Record<string, string> = {},
+  ): Promise<Report & { code: unknown }> => {
+    const { code, stdout } = await check(text, env, '--json');
+    return { ...(JSON.parse(stdout) as Report), code };
+  };
+  const verdictOf = ({ objects }: Report, name: string) => objects.find((one) => one.name === name)?.verdict;
+
+  it('exits with 0 where everything is in force', async () => {
+    const { code, stdout } = await check(COMPLETE);
+    expect(stdout).to.match(/in force +2\n/);
+    expect(code).to.equal(0);
+  });
 
   it('names file, line and cause of what cannot be read', async () => {
     const { code, stderr } = await check('clients:\n  - name: A\n    callbacks: [\n');
     expect(code).to.equal(1);
     expect(stderr).to.match(/not valid YAML: .*\(tenant\.yaml:\d\)/);
+    expect((await run(['missing.yaml'])).stderr).to.contain(
+      'missing.yaml cannot be read (there is no such file)',
+    );
   });
 
-  it('takes a variable that is not set for no fault', async () => {
-    const { code, stderr } = await check('clients:\n  - name: A\n    callbacks: @@CALLBACKS@@\n');
-    expect(stderr).to.equal('');
-    expect(code).not.to.equal(1);
+  it('refuses a file that is no tenant', async () => {
+    const { code, stderr } = await check('- 1\n- 2\n');
+    expect(code).to.equal(1);
+    expect(stderr).to.contain('it is no tenant').and.to.contain('(tenant.yaml)');
+  });
+
+  it('says what apply would refuse, with its place, and the rest all the same', async () => {
+    const { code, stdout } = await check(`${COMPLETE}organizations:\n  - { display_name: Nameless }\n`);
+    expect(code).to.equal(1);
+    expect(stdout).to.match(/organizations\.0\.name: .*\(tenant\.yaml:6\)/);
+    expect(stdout).to.match(/in force +application +Shop/);
+  });
+
+  it('asks for variables that are not set, once each, and not for those that are', async () => {
+    const text = `
+clients:
+  - { name: ##ENV## Web, client_id: web, client_secret: ##WEB_SECRET##, callbacks: @@CALLBACKS@@ }
+connections:
+  - { name: g, strategy: google-oauth2, options: { client_id: a, client_secret: ##CONNECTIONS_G_SECRET## } }
+`;
+    const report = await reportOf(text, { ENV: 'prod' });
+    expect(report.faults).to.deep.equal([]);
+    expect(report.code).to.equal(2);
+    expect(report.objects.flatMap(({ needs }) => needs.map(({ variable }) => variable))).to.deep.equal([
+      'WEB_SECRET',
+      'CALLBACKS',
+      'CONNECTIONS_G_SECRET',
+    ]);
+    expect(verdictOf(report, 'prod Web')).to.equal('needs a value');
+    const set = { ENV: 'prod', WEB_SECRET: 'x'.repeat(40), CALLBACKS: '[]', CONNECTIONS_G_SECRET: 's' };
+    expect((await reportOf(text, set)).code).to.equal(0);
+  });
+
+  it('asks for ids and secrets that the deploy tool leaves out, and for those that are masked', async () => {
+    const report = await reportOf(`
+clients:
+  - { name: Web, app_type: regular_web }
+  - { name: Phone, app_type: native, client_id: p }
+  - { name: Job, client_id: j, client_authentication_methods: { private_key_jwt: { credentials: [{ id: cred_1 }] } } }
+connections:
+  - { name: fb, strategy: facebook, options: {} }
+  - { name: dir, strategy: auth0-adldap, options: {} }
+actions:
+  - { name: A, code: 'exports.onExecutePostLogin = async () => {}', secrets: [{ name: KEY, value: _VALUE_NOT_SHOWN_ }] }
+rulesConfigs: [{ key: MODE, value: _VALUE_NOT_SHOWN_ }]
+emailProvider: { name: sendgrid, credentials: { api_key: ##SENDGRID_API_KEY## } }
+resourceServers: [{ name: Old, identifier: 'urn:old', signing_alg: HS256 }]
+customDomains: [{ domain: login.acme.example, type: auth0_managed_certs }]
+`);
+    const variables = report.objects.flatMap(({ needs }) => needs.map(({ variable }) => variable));
+    expect(variables).to.deep.equal([
+      ...['CLIENT_WEB_ID', 'CLIENT_WEB_SECRET', 'CLIENT_JOB_KEY_1'],
+      ...['CONNECTION_FB_CLIENT_ID', 'CONNECTION_FB_CLIENT_SECRET'],
+      ...['CONNECTION_DIR_LDAP_URL', 'CONNECTION_DIR_LDAP_BASE', 'CONNECTION_DIR_LDAP_BIND_USER'],
+      ...['CONNECTION_DIR_LDAP_BIND_PASSWORD', 'API_OLD_SIGNING_SECRET', 'ACTIONS_A_SECRETS_VALUE'],
+      ...['RULESCONFIGS_MODE_VALUE', 'SENDGRID_API_KEY', 'SMTP_URL', 'TLS_CERT and TLS_KEY'],
+    ]);
+    // A credential without its key is a value to ask for, and no fault.
+    expect(report.faults.filter((fault) => !fault.startsWith('resourceServers'))).to.deep.equal([]);
+  });
+
+  it('says what users will notice, where the export asks for it', async () => {
+    const report = await reportOf(`
+clients:
+  - { name: Fed, client_id: f, app_type: spa, addons: { wsfed: {} } }
+  - { name: Plain, client_id: p, app_type: spa, addons: {}, token_quota: null, jwks_uri: '' }
+connections:
+  - { name: odd, strategy: baidu, options: { client_id: a, client_secret: b } }
+hooks: [{ name: h, script: 'x', triggerId: pre-user-registration, enabled: true }]
+forms: [{ name: kyc, body: '{}' }]
+guardianFactors: [{ name: duo, enabled: true }, { name: otp, enabled: true }]
+triggers: { login-post-identifier: [{ action_name: A }], post-login: [] }
+actions: [{ name: A, code: 'exports.onExecutePostLogin = (e, api) => api.prompt.render("f")', deployed: true }]
+attackProtection: { captcha: { active_provider_id: hcaptcha }, breachedPasswordDetection: { enabled: false } }
+`);
+    const absent = report.objects.filter(({ verdict }) => verdict === 'not in force').map(({ name }) => name);
+    expect(absent).to.have.members([
+      'Fed',
+      'odd',
+      'h',
+      'kyc',
+      'duo',
+      'login-post-identifier',
+      'A',
+      'captcha',
+    ]);
+    expect(verdictOf(report, 'Plain')).to.equal('in force');
+    expect(verdictOf(report, 'breachedPasswordDetection')).to.equal('in force');
+    expect(report.code).to.equal(2);
+  });
+
+  it('says what is different, with the decision', async () => {
+    const report = await reportOf(`${COMPLETE}
+rules: [{ name: r, script: 'function (user, context, callback) { callback(null, user, context); }', enabled: true }]
+`);
+    const rule = report.objects.find(({ name }) => name === 'r');
+    expect(rule?.verdict).to.equal('in force, differently');
+    expect(rule?.statements[0]?.decision).to.contain('understand/decisions/actions-scripts.md#');
+    expect(report.code).to.equal(0);
+  });
+
+  it('names members and sections that it does not know', async () => {
+    const report = await reportOf(`${COMPLETE}
+organizations: [{ name: acme, colour: red }]
+novelties: [{ name: n }]
+`);
+    const says = report.objects.flatMap(({ statements }) =>
+      statements.map(({ at, says: what }) => `${at}: ${what}`),
+    );
+    expect(says.join('\n'))
+      .to.match(/organizations\[0\]\.colour \(tenant\.yaml:6\): Gatehouse does not know this member/)
+      .and.to.match(/novelties\[0\] \(tenant\.yaml:7\): Gatehouse does not know this section/);
+  });
+
+  it('reads the folder that the deploy tool writes, with the file of each member', async () => {
+    write('out/tenant.json', '{ "friendly_name": "Acme" }');
+    write('out/clients/Web.json', '{ "name": "Web", "app_type": "spa" }');
+    const { code, stdout } = await run(['out', '--json']);
+    expect(code).to.equal(2);
+    expect(JSON.parse(stdout).objects[1].needs[0].at).to.contain('(out/clients/Web.json)');
+  });
+
+  it('lists what others have to do, with the address that users will see', async () => {
+    const text = `
+customDomains: [{ domain: login.acme.example, type: self_managed_certs, api_key: ${'k'.repeat(30)} }]
+clients:
+  - { name: HR, client_id: hr, app_type: regular_web, client_secret: ${'s'.repeat(40)}, addons: { samlp: {} } }
+  - name: App
+    client_id: app
+    app_type: native
+    callbacks: ['com.acme.app://old.eu.auth0.com/ios/com.acme.app/callback']
+    mobile: { ios: { team_id: T1, app_bundle_identifier: com.acme.app } }
+connections:
+  - { name: google, strategy: google-oauth2, options: { client_id: a, client_secret: b } }
+  - { name: corp, strategy: samlp, options: { signInEndpoint: 'https://idp.example/sso', metadataUrl: 'https://idp.example/md' } }
+emailTemplates: [{ template: verify_email, enabled: true, from: 'Acme <hello@acme.example>', body: '{{ url }}' }]
+resourceServers: [{ name: Orders, identifier: 'https://orders' }]
+`;
+    const valuesOf = ({ tasks }: Report) =>
+      tasks.flatMap(({ tasks: all }) => all.flatMap(({ values }) => values)).join('\n');
+    const stays = valuesOf(await reportOf(text));
+    expect(stays)
+      .to.contain('https://login.acme.example/login/callback\n')
+      .and.to.contain('https://login.acme.example/samlp/metadata?connection=corp')
+      .and.to.contain('https://login.acme.example/samlp/metadata/hr')
+      .and.to.contain('com.acme.app://login.acme.example/ios/com.acme.app/callback')
+      .and.to.contain('SPF and DKIM of acme.example');
+    expect(stays).not.to.contain('issuer:');
+    const moves = valuesOf(await reportOf(text, { BASE_URL: 'https://id.acme.example' }));
+    expect(moves).to.contain('issuer: https://id.acme.example/');
+  });
+
+  it('writes one HTML file that loads nothing, in which names of the export are text', async () => {
+    const name = '<img src=x onerror=alert(1)>"\'&';
+    const { code } = await check(
+      `clients: [{ name: ${JSON.stringify(name)}, app_type: spa }]`,
+      {},
+      '--html',
+      'r.html',
+    );
+    expect(code).to.equal(2);
+    const html = readFileSync(join(cwd, 'r.html'), 'utf8');
+    expect(html).to.contain('&lt;img src=x onerror=alert(1)&gt;&quot;&#39;&amp;');
+    expect(html)
+      .not.to.contain('<img')
+      .and.not.to.match(/<script|<link|src=["']|https?:\/\/(?!login\.example)/);
+    expect(html).to.contain("default-src 'none'");
+  });
+
+  it('shows no secret of the export', async () => {
+    const secret = 'hunter2-hunter2-hunter2-hunter2-hunter2';
+    const { stdout } = await check(
+      `clients: [{ name: W, client_id: w, client_secret: ${secret}, app_type: regular_web }]\nemailProvider: { name: mailgun, credentials: { api_key: ${secret} } }\n`,
+      {},
+      '--json',
+    );
+    expect(stdout).not.to.contain(secret);
   });
 });

@@ -1,0 +1,47 @@
+// Every member that a tenant of the deploy tool may have has a verdict of `gatehouse move check`.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { RULES } from '../../src/moving/assess.ts';
+import { hasVerdict } from '../../src/moving/verdicts/verdict.ts';
+import { clientMembers, schemaMembers } from './deploy-tool-members.ts';
+
+const without = (members: readonly string[][]) =>
+  [...new Set(members.filter((path) => !hasVerdict(RULES, path)).map((path) => path.join('.')))].sort();
+
+describe('the verdicts of gatehouse move check', () => {
+  it('are there for each member of the deploy tool’s schemas', () => {
+    const members = schemaMembers();
+    expect(members.length).to.be.above(500);
+    expect(without(members)).to.deep.equal([]);
+  });
+
+  it('are there for each member that the Management API has of applications, connections, APIs and the tenant', () => {
+    const members = clientMembers();
+    expect(members.length).to.be.above(500);
+    expect(without(members)).to.deep.equal([]);
+  });
+
+  it('are there for each member of the deploy tool’s examples', () => {
+    const members = readFileSync(join(import.meta.dirname, 'example-members.txt'), 'utf8')
+      .trim()
+      .split('\n');
+    expect(without(members.map((path) => path.split('.')))).to.deep.equal([]);
+  });
+
+  it('name documents that exist', () => {
+    const decisions = [...new Set(RULES.flatMap(({ rule }) => rule.decision ?? []))];
+    expect(decisions.length).to.be.above(5);
+    for (const decision of decisions) {
+      const [page = '', anchor] = decision.split('#');
+      const text = readFileSync(join('docs', page), 'utf8');
+      const anchors = [...text.matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) =>
+        heading
+          .toLowerCase()
+          .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
+          .replaceAll(' ', '-'),
+      );
+      if (anchor !== undefined) expect(anchors, decision).to.include(anchor);
+    }
+  });
+});
