@@ -128,7 +128,12 @@ function domains({ customDomains }: Readonly<Record<string, unknown>>, base: str
   }));
 }
 
-const ADDRESS = /[^\s<>"]+@[^\s<>"]+/;
+/** Returns the address of a sender such as `Acme <hello@acme.example>`. */
+const addressIn = (sender: string | undefined): string[] =>
+  (sender ?? '')
+    .split(/[\s<>"]/)
+    .filter((word) => word.includes('@'))
+    .slice(0, 1);
 
 function senders(sections: Readonly<Record<string, unknown>>): Task[] {
   const provider = record(sections.emailProvider);
@@ -136,7 +141,7 @@ function senders(sections: Readonly<Record<string, unknown>>): Task[] {
     provider.default_from_address,
     ...items(sections.emailTemplates).map((template) => template.from),
     ...items(sections.connections).map(({ options }) => record(record(options).email).from),
-  ].flatMap((value) => ADDRESS.exec(text(value) ?? '')?.[0] ?? []);
+  ].flatMap((value) => addressIn(text(value)));
   const mail = [...new Set(from)].map((address) => ({
     where: address,
     task: 'have the mail server that you use here accept it as a sender, and its domain name that server',
@@ -157,7 +162,16 @@ function senders(sections: Readonly<Record<string, unknown>>): Task[] {
   return [...mail, ...sms];
 }
 
-const WEB = /^https?:/i;
+/**
+ * Returns a callback with another domain, if it has one and is no web address: SDKs of native applications put the domain into
+ * it (`com.example.app://DOMAIN/ios/…/callback`).
+ */
+function withDomain(url: string, host: string): string[] {
+  const [scheme = '', rest] = url.split('://', 2);
+  const [domain = ''] = (rest ?? '').split('/', 1);
+  if (/^https?$/i.test(scheme) || !domain.includes('.') || rest === domain) return [];
+  return [`${scheme}://${host}${(rest ?? '').slice(domain.length)}`];
+}
 
 function nativeApplications({ clients }: Readonly<Record<string, unknown>>, base: string): Task[] {
   return items(clients).flatMap(({ name, app_type, mobile, callbacks: urls }) => {
@@ -173,13 +187,9 @@ function nativeApplications({ clients }: Readonly<Record<string, unknown>>, base
       ...(text(pack) !== undefined && texts(prints).length > 0
         ? [`app link to ${hostOf(base)} (${base}/.well-known/assetlinks.json names ${String(pack)})`]
         : []),
-      // SDKs of native applications put the domain into their callback: `com.example.app://DOMAIN/ios/…/callback`.
       ...texts(urls)
-        .filter((url) => !WEB.test(url) && /^[a-z][a-z0-9+.-]*:\/\/[^/]*\.[^/]+\//i.test(url))
-        .map(
-          (url) =>
-            `callback to add: ${url.replace(/^([a-z][a-z0-9+.-]*:\/\/)[^/]*/i, (_all, scheme: string) => scheme + hostOf(base))}`,
-        ),
+        .flatMap((url) => withDomain(url, hostOf(base)))
+        .map((url) => `callback to add: ${url}`),
     ];
     if (values.length === 0 && app_type !== 'native') return [];
     return [

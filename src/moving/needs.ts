@@ -35,8 +35,9 @@ const variableName = (...words: string[]): string =>
   words
     .join('_')
     .normalize('NFD')
-    .replaceAll(/[^A-Za-z0-9]+/g, '_')
-    .replaceAll(/^_+|_+$/g, '')
+    .replaceAll(/[^A-Za-z0-9]+/g, ' ')
+    .trim()
+    .replaceAll(' ', '_')
     .toUpperCase();
 
 /**

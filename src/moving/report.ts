@@ -2,6 +2,7 @@
 import type { AssessedObject } from './assess.ts';
 import type { TaskGroup } from './elsewhere.ts';
 import type { Need } from './needs.ts';
+import type { UsersFound } from './users-found.ts';
 import { VERDICTS, type Verdict } from './verdicts/verdict.ts';
 
 export interface Report {
@@ -14,7 +15,7 @@ export interface Report {
   faults: readonly string[];
   counts: Record<Verdict, number>;
   objects: AssessedObject[];
-  users: { lines: string[]; refused: string[] } | undefined;
+  users: UsersFound | undefined;
   tasks: TaskGroup[];
 }
 

@@ -1,8 +1,8 @@
 // What becomes of applications, APIs, client grants and roles.
 import { absent, differently, type Item, inForce, type Rules } from './verdict.ts';
 
-const LEGACY_GRANT =
-  /^http:\/\/auth0\.com\/oauth\/legacy\/|^urn:.*:delegation|\/(ro|delegation|access_token|id_token)$/;
+/** The grants of endpoints that the hosted service no longer gives new tenants. */
+const LEGACY_GRANTS = 'http://auth0.com/oauth/legacy/';
 
 const isTrue = (value: unknown) => value === true;
 const isFalse = (value: unknown) => value === false;
@@ -43,7 +43,8 @@ export const applicationRules: Rules = {
   'clients.form_template': absent('the form of WS-Federation answers is not used'),
   'clients.grant_types': absent(
     'the older grants among these are refused: /delegation, /oauth/ro and their like',
-    (value) => Array.isArray(value) && value.some((one) => typeof one === 'string' && LEGACY_GRANT.test(one)),
+    (value) =>
+      Array.isArray(value) && value.some((one) => typeof one === 'string' && one.startsWith(LEGACY_GRANTS)),
   ),
   'clients.jwt_configuration.secret_encoded': absent(
     'HS256 ID tokens are signed with the secret as it is written, not decoded from base64: the application must verify them so',
@@ -58,14 +59,6 @@ export const applicationRules: Rules = {
   ),
   'clients.token_quota': absent(
     'tokens that the application gets for itself are not counted against a quota',
-  ),
-  'clients.third_party_security_mode': absent(
-    'the stricter rules for third-party applications are not applied',
-    (value) => value === 'strict',
-  ),
-  'clients.redirection_policy': absent(
-    'there is no page before a redirect to an address of a third-party application',
-    (value) => value === 'open_redirect_protection',
   ),
   'clients.skip_non_verifiable_callback_uri_confirmation_prompt': absent(
     'users are not asked before they return to an application by a custom scheme or localhost',
