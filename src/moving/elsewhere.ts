@@ -77,7 +77,9 @@ function callbacks({ connections }: Readonly<Record<string, unknown>>, base: str
     });
 }
 
-const isSaml = (strategy: unknown) => strategy === 'samlp' || strategy === 'pingfederate';
+/** The strategies whose provider is told where we are by our metadata. */
+const SAML: readonly unknown[] = ['samlp', 'pingfederate'];
+const isSaml = (strategy: unknown) => SAML.includes(strategy);
 
 function samlConnections({ connections }: Readonly<Record<string, unknown>>, base: string): Task[] {
   return items(connections)
@@ -149,7 +151,7 @@ function senders(sections: Readonly<Record<string, unknown>>): Task[] {
   }));
   const phones = [
     ...items(sections.connections)
-      .filter(({ strategy }) => strategy === 'sms')
+      .filter(({ strategy }) => strategyRecord(String(strategy))?.proves === 'phone_number')
       .map(({ options }) => record(options).from),
     ...items(sections.guardianFactorProviders).map(({ from: number }) => number),
     ...items(sections.phoneProviders).map(({ configuration }) => record(configuration).default_from),

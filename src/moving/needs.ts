@@ -108,6 +108,34 @@ function placeFor(section: string, item: Item, name: string, at: readonly string
   return KEYWORDS;
 }
 
+const DIRECTORY = [
+  ['LDAP_URL', 'the address of the directory', 'the connector’s config.json, beside the directory'],
+  ['LDAP_BASE', 'the base of its users', 'the connector’s config.json, beside the directory'],
+  ['LDAP_BIND_USER', 'the account that searches it', 'the connector’s config.json, beside the directory'],
+  ['LDAP_BIND_PASSWORD', 'that account’s password', 'whoever set up the connector'],
+] as const;
+
+/** The options of strategies that need others than an id and a secret at a provider. */
+const OWN_OPTIONS: Readonly<
+  Record<string, readonly (readonly [member: string, what: string, find: string])[]>
+> = {
+  sms: [
+    ['twilio_sid', 'the account that sends codes', 'Twilio’s console; or set TWILIO_ACCOUNT_SID for all'],
+    ['twilio_token', 'the account’s token', 'Twilio’s console; or set TWILIO_AUTH_TOKEN for all'],
+  ],
+  ad: DIRECTORY,
+  'auth0-adldap': DIRECTORY,
+  apple: [
+    ['client_id', 'the Services ID', 'Apple’s developer pages'],
+    ['app_secret', 'the private key', 'Apple’s developer pages: keys are shown once, so make another'],
+  ],
+};
+
+/** The names of providers of text messages, and of the hosted service's own. */
+const GATEWAY = 'sms_gateway';
+const TWILIO = 'twilio';
+const HOSTED = 'auth0';
+
 /** Strategies whose provider knows the application by an id and a secret. */
 const hasClient = (strategy: string): boolean => {
   const record = strategyRecord(strategy);
@@ -145,35 +173,11 @@ const OTHERS: Readonly<
       return [{ path: ['options', member], what, find, variable, write: `${member}: ##${variable}##` }];
     };
     const provider = `the developer pages of the provider (${strategy}) of ${name}`;
-    if (strategy === 'sms' && (options.provider ?? 'twilio') !== 'sms_gateway')
-      return [
-        ...of(
-          'twilio_sid',
-          'the account that sends codes',
-          'Twilio’s console; or set TWILIO_ACCOUNT_SID for all',
-        ),
-        ...of('twilio_token', 'the account’s token', 'Twilio’s console; or set TWILIO_AUTH_TOKEN for all'),
-      ];
-    if (strategy === 'ad' || strategy === 'auth0-adldap')
-      return [
-        ...of(
-          'LDAP_URL',
-          'the address of the directory',
-          'the connector’s config.json, beside the directory',
-        ),
-        ...of('LDAP_BASE', 'the base of its users', 'the connector’s config.json'),
-        ...of('LDAP_BIND_USER', 'the account that searches it', 'the connector’s config.json'),
-        ...of('LDAP_BIND_PASSWORD', 'that account’s password', 'whoever set up the connector'),
-      ];
-    if (strategy === 'apple')
-      return [
-        ...of('client_id', 'the Services ID', 'Apple’s developer pages'),
-        ...of(
-          'app_secret',
-          'the private key',
-          'Apple’s developer pages: keys are shown once, so make another',
-        ),
-      ];
+    const own = OWN_OPTIONS[strategy];
+    if (own !== undefined)
+      return own
+        .filter(([member]) => !(member.startsWith('twilio_') && options.provider === GATEWAY))
+        .flatMap(([member, what, find]) => of(member, what, find));
     if (!hasClient(strategy)) return [];
     const isPublic =
       ['front_channel'].includes(String(options.type)) ||
@@ -228,10 +232,9 @@ const OTHERS: Readonly<
     ];
   },
   phoneProviders: ({ name }) => (name === 'twilio' ? twilioNeeds(['credentials']) : []),
-  guardianFactorProviders: ({ name, provider }) =>
-    name === 'sms' && provider === 'twilio' ? twilioNeeds(['provider']) : [],
+  guardianFactorProviders: ({ provider }) => (provider === TWILIO ? twilioNeeds(['provider']) : []),
   guardianPhoneFactorSelectedProvider: ({ provider }, _name, { phoneProviders }) =>
-    provider === 'auth0' && !(Array.isArray(phoneProviders) && phoneProviders.length > 0)
+    provider === HOSTED && !(Array.isArray(phoneProviders) && phoneProviders.length > 0)
       ? twilioNeeds(['provider'])
       : [],
   customDomains: ({ type, api_key, api_keys }, name) => {

@@ -40,7 +40,7 @@ async function outputOf(args: readonly string[]) {
 
 describe('the documents', () => {
   it('name commands and options that exist', async () => {
-    const groups = new Set(['users', 'keys', 'admin', 'script', 'actions']);
+    const groups = new Set(['move', 'users', 'keys', 'admin', 'script', 'actions']);
     const helps = new Map<string, string>();
     const faults: string[] = [];
     let count = 0;

@@ -9,6 +9,12 @@ const SCOPE_FLAGS: readonly string[] = [...SOCIAL_STRATEGIES, ...GOOGLE, ...MICR
 
 const isActive = (value: unknown) => (value as Item | null)?.active === true;
 const isTrue = (value: unknown) => value === true;
+/** The strategies whose users come from a directory at Google. */
+const GOOGLE_DIRECTORIES: readonly unknown[] = ['google-apps'];
+const isTrueOfGoogle = (value: unknown, { strategy }: Item) =>
+  value === true && GOOGLE_DIRECTORIES.includes(strategy);
+/** The strategies of which an object among the options may be something to notice. */
+const WITH_OBJECTS: readonly unknown[] = ['adfs'];
 
 /** Members that databases and other connections share. */
 const common = (section: string): Rules => ({
@@ -133,7 +139,7 @@ export const connectionRules: Rules = {
   ),
   'connections.options.ext_groups': absent(
     'the groups of users at Google are not in their profile',
-    (value, { strategy }) => value === true && strategy === 'google-apps',
+    isTrueOfGoogle,
   ),
   'connections.options.ext_groups_extended': absent(
     'the groups of users at Google are not in their profile',
@@ -141,15 +147,15 @@ export const connectionRules: Rules = {
   ),
   'connections.options.ext_is_admin': absent(
     'whether a user administers the domain is not in their profile',
-    (value, { strategy }) => value === true && strategy === 'google-apps',
+    isTrueOfGoogle,
   ),
   'connections.options.ext_is_suspended': absent(
     'whether a user is suspended is not in their profile',
-    (value, { strategy }) => value === true && strategy === 'google-apps',
+    isTrueOfGoogle,
   ),
   'connections.options.ext_agreed_terms': absent(
     'whether a user agreed to the terms is not in their profile',
-    (value, { strategy }) => value === true && strategy === 'google-apps',
+    isTrueOfGoogle,
   ),
   'connections.options.global_token_revocation_jwt_iss': inForce,
   'connections.options.global_token_revocation_jwt_sub': inForce,
@@ -162,6 +168,6 @@ export const connectionRules: Rules = {
     (value, { strategy }) =>
       isAsked(value) &&
       !SCOPE_FLAGS.includes(String(strategy)) &&
-      (typeof value !== 'object' || strategy === 'adfs'),
+      (typeof value !== 'object' || WITH_OBJECTS.includes(strategy)),
   ),
 };

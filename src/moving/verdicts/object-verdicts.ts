@@ -5,6 +5,7 @@ import { TRIGGER_ENTRIES } from '../../records/tenant/actions.ts';
 import { MAIL_PROVIDERS, MAX_RESET_SECONDS } from '../../records/tenant/delivery.ts';
 import { sinkOf } from '../../records/tenant/log-streams.ts';
 import { networkAclWarnings } from '../../records/tenant/network-acls.ts';
+import { SECOND_FACTORS } from '../../records/users/second-factors.ts';
 import type { Item, Statement } from './verdict.ts';
 
 type Said = Omit<Statement, 'path'> & { path?: readonly string[] };
@@ -57,7 +58,7 @@ const OBJECTS: Readonly<Record<string, (item: Item, name: string) => Said[]>> = 
     if (enabled !== true) return [];
     if (name === 'duo')
       return [absent('users cannot use Duo: those who have no other factor enrol anew', 'enabled')];
-    if (name !== 'push-notification') return [];
+    if (name !== SECOND_FACTORS.push.name) return [];
     const says =
       'logins are approved in Gatehouse’s own authenticator at /authenticator: users enrol it once';
     return [differently(says, '/reference/authenticator-api.md', 'enabled')];
@@ -95,18 +96,21 @@ const OBJECTS: Readonly<Record<string, (item: Item, name: string) => Said[]>> = 
       : [],
   networkACLs: (acl) => networkAclWarnings(acl).map((warning) => absent(warning, 'rule')),
   guardianFactorProviders: ({ name, provider }) =>
-    name === 'push-notification'
+    name === SECOND_FACTORS.push.name
       ? [
           absent(
             'no notifications are pushed to the app by this account: logins are approved at /authenticator',
             'provider',
           ),
         ]
-      : provider === 'sns'
+      : provider === SNS
         ? [absent('messages are not sent through this account', 'provider')]
         : [],
   prompts: ofPrompts,
 };
+
+/** Amazon's service, which sends neither messages nor notifications here. */
+const SNS = 'sns';
 
 const isTrigger = (name: unknown): boolean =>
   typeof name === 'string' && Object.hasOwn(TRIGGER_ENTRIES, name);
@@ -128,24 +132,29 @@ function ofConnection({ strategy, options }: Item, name: string): Said[] {
   const record = strategyRecord(String(strategy));
   if (record === undefined)
     return [absent(`${String(strategy)} is not built in: nobody can log in with ${name}`, 'strategy')];
-  const given = (options ?? {}) as Item;
-  const { use_wsfed, waad_protocol, client_id, kerberos: _kerberos } = given;
-  if (strategy === 'adfs' && (client_id ?? '') === '')
-    return [
-      absent('WS-Federation is not spoken: register an OpenID Connect application at AD FS', 'options'),
-    ];
-  if (strategy === 'waad' && (use_wsfed === true || waad_protocol === 'ws-federation'))
-    return [absent('WS-Federation is not spoken: switch the connection to OpenID Connect', 'options')];
-  return strategy === 'ad' || strategy === 'auth0-adldap'
-    ? [
-        differently(
-          'the server asks the directory itself, and not through the hosted service’s connector',
-          'connections.md#directories-are-queried-directly',
-          'strategy',
-        ),
-      ]
-    : [];
+  return OF_STRATEGY[String(strategy)]?.((options ?? {}) as Item) ?? [];
 }
+
+const ofDirectory = (): Said[] => [
+  differently(
+    'the server asks the directory itself, and not through the hosted service’s connector',
+    'connections.md#directories-are-queried-directly',
+    'strategy',
+  ),
+];
+
+const OF_STRATEGY: Readonly<Record<string, (options: Item) => Said[]>> = {
+  adfs: ({ client_id }) =>
+    (client_id ?? '') === ''
+      ? [absent('WS-Federation is not spoken: register an OpenID Connect application at AD FS', 'options')]
+      : [],
+  waad: ({ use_wsfed, waad_protocol }) =>
+    use_wsfed === true || waad_protocol === 'ws-federation'
+      ? [absent('WS-Federation is not spoken: switch the connection to OpenID Connect', 'options')]
+      : [],
+  ad: ofDirectory,
+  'auth0-adldap': ofDirectory,
+};
 
 /** The texts that pages show, as `prompt/screen/key`. */
 const shownTexts = (): ReadonlySet<string> => {
