@@ -122,7 +122,7 @@ clients:
 connections:
   - { name: odd, strategy: baidu, options: { client_id: a, client_secret: b } }
 hooks: [{ name: h, script: 'x', triggerId: pre-user-registration, enabled: true }]
-forms: [{ name: kyc, body: '{}' }]
+forms: [{ name: kyc, start: {} }]
 guardianFactors: [{ name: duo, enabled: true }, { name: otp, enabled: true }]
 triggers: { login-post-identifier: [{ action_name: A }], post-login: [] }
 actions: [{ name: A, code: 'exports.onExecutePostLogin = (e, api) => api.prompt.render("f")', deployed: true }]
@@ -141,6 +141,7 @@ attackProtection: { captcha: { active_provider_id: hcaptcha }, breachedPasswordD
     ]);
     expect(verdictOf(report, 'Plain')).to.equal('in force');
     expect(verdictOf(report, 'breachedPasswordDetection')).to.equal('in force');
+    expect(report.faults).to.deep.equal([]);
     expect(report.code).to.equal(2);
   });
 
