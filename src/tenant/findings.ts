@@ -53,18 +53,18 @@ export function reportOf(findings: readonly Finding[], placeOf: (at: string) => 
 
 /** Returns the items of a list, each once with all its lines. */
 function listOf(findings: readonly Finding[], placeOf: (at: string) => Place): string {
+  // In one file the reader knows which.
+  const isOneFile = new Set(findings.map(({ at }) => placeOf(at).file)).size === 1;
   const items = Map.groupBy(findings, ({ item, at }) => item ?? at.replaceAll(/\[\d+\]/g, '[]'));
   return [...items]
     .map(([item, all]) => {
       const places = all.map(({ at }) => placeOf(at)).filter(({ line }) => line !== undefined);
       const files = Map.groupBy(places, ({ file }) => file);
-      // In one file the reader knows which.
-      const lines =
-        files.size === 1
-          ? [`line ${[...new Set(places.map(({ line }) => line))].join(', ')}`]
-          : [...files].map(
-              ([file, those]) => `${file}:${[...new Set(those.map(({ line }) => line))].join(',')}`,
-            );
+      const lines = isOneFile
+        ? [`line ${[...new Set(places.map(({ line }) => line))].join(', ')}`]
+        : [...files].map(
+            ([file, those]) => `${file}:${[...new Set(those.map(({ line }) => line))].join(',')}`,
+          );
       return places.length === 0 ? item : `${item} (${lines.join('; ')})`;
     })
     .join('; ');
