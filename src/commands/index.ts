@@ -16,6 +16,7 @@ import { init } from './init.ts';
 import { reseal, reset, rotate, trust } from './keys.ts';
 import { migrate } from './migrate.ts';
 import { closeMove, moveStatus, openMove, trickle } from './move/bridges.ts';
+import { moveSessions, moveTokens } from './move/logins.ts';
 import { moveIn } from './move/move-in.ts';
 import { moveOut } from './move/move-out.ts';
 import { checkMove } from './move.ts';
@@ -50,6 +51,8 @@ const COMMANDS: readonly CommandDeclaration[] = [
   reset,
   openMove,
   trickle,
+  moveSessions,
+  moveTokens,
   moveStatus,
   closeMove,
   createAdmin,

@@ -62,6 +62,7 @@ import {
 import { accountAudience } from '../features/account/account-audience.ts';
 import { accountCallbacks } from '../features/account/page/account-callbacks.ts';
 import { askToVerify } from '../features/connections/database/base/verification-link.ts';
+import { findInCustomDatabase } from '../features/connections/database/custom/custom-user.ts';
 import { withCustomDatabases } from '../features/connections/database/custom/custom-users.ts';
 import { customDatabases } from '../features/connections/database/custom/database-custom.ts';
 import { resetRequests } from '../features/connections/database/mailed-links/reset-link.ts';
@@ -103,6 +104,7 @@ import type { Metrics } from '../features/metrics/registry.ts';
 import { moveCounter } from '../features/move/move-counts.ts';
 import { createOldDirectory } from '../features/move/old-directory.ts';
 import { sendToOldTenant } from '../features/move/old-requests.ts';
+import { bringUserFrom } from '../features/move/old-users.ts';
 import { oldPasswords } from '../features/move/passwords.ts';
 import { oldRefreshTokens } from '../features/move/refresh-tokens.ts';
 import { oldSessions } from '../features/move/sessions.ts';
@@ -648,15 +650,20 @@ function moveParts(
   engine: () => Engine,
 ) {
   const { baseUrl, store, clock, wallClock, random, config, challenges } = parts;
-  const { countMove } = parts;
+  const { customDatabases: databases, tenantUsers: users } = parts;
+  const bringUser = bringUserFrom({
+    ...parts,
+    findInCustomDatabase: (asked) => findInCustomDatabase({ customDatabases: databases, users }, asked),
+  });
   const isMember: Organizations['isMember'] = (...args) => engine().organizations.isMember(...args);
   const sessions = oldSessions({ baseUrl, config, challenges, random, wallClock });
   const redirectToProvider = directRedirect(parts);
   /** Administrators, and what they try at the console, are none of the old tenant's. */
   const isOfConsole = (callback: unknown) => [ofConsole, tried].some((one) => one.has(String(callback)));
   return {
+    bringUser,
     useOldSession: oldSessionUses({ store, clock }),
-    oldRefreshTokens: oldRefreshTokens({ ...parts, countMove, isMember }),
+    oldRefreshTokens: oldRefreshTokens({ ...parts, bringUser, isMember }),
     oldSessions: sessions,
     directRedirect: (async (ctx, request) =>
       (isOfConsole(request.params.redirect_uri) ? undefined : await sessions.redirect(ctx, request)) ??

@@ -32,7 +32,7 @@ export const openMove: CommandDeclaration = {
       until,
     }: { tenant: string; clientId: string; clientSecretFile?: string; until: string },
   ) => {
-    const client_secret = await secretOf(host, file);
+    const client_secret = await secretOf(host, file, SECRET);
     const order = { command: 'moveOpen', tenant, client_id, client_secret, until } as const;
     printState(host, await sendOrder(readSettings(host.env), order));
   },
@@ -81,16 +81,20 @@ export const closeMove: CommandDeclaration = {
   },
 };
 
-/** @throws Error if there is no secret. */
-async function secretOf(host: CommandProcess, file: string | undefined): Promise<string> {
-  const secret = file === undefined ? host.env[SECRET] : (await readFile(file, 'utf8')).trim();
+/** @param variable where the secret is without a file. @throws Error if there is no secret. */
+export async function secretOf(
+  host: CommandProcess,
+  file: string | undefined,
+  variable: string,
+): Promise<string> {
+  const secret = file === undefined ? host.env[variable] : (await readFile(file, 'utf8')).trim();
   if (secret !== undefined && secret !== '') return secret;
   throw new Error(
-    file === undefined ? `${SECRET} is not set, and --client-secret-file is not given` : `${file} is empty`,
+    file === undefined ? `${variable} is not set, and --client-secret-file is not given` : `${file} is empty`,
   );
 }
 
-function printState(host: CommandProcess, state: MoveState | null): void {
+export function printState(host: CommandProcess, state: MoveState | null): void {
   if (state === null) {
     print(host, 'No move is open. gatehouse move open begins one.');
     return;

@@ -8,7 +8,7 @@ import type { Clock } from '../../runtime/clock.ts';
 import { isJsonObject, jsonOf } from '../../runtime/json.ts';
 import { type Claims, verifyIdToken } from '../connections/oidc/id-token.ts';
 import type { OpenIdProviders } from '../connections/oidc/providers.ts';
-import { OldTenantFault } from './old-requests.ts';
+import { codeIn, OldTenantFault } from './old-requests.ts';
 
 export interface OldTokenDependencies {
   fetch: Outbound['fetch'];
@@ -60,7 +60,7 @@ export async function requestOldTokens(
   if (!isJsonObject(answer)) throw new OldTenantFault(`it answered ${response.status} without JSON`);
   if (response.status !== 200) {
     if (answer.error === 'invalid_grant') return undefined;
-    throw new OldTenantFault(`it answered ${response.status}${errorCode(answer.error)}`);
+    throw new OldTenantFault(`it answered ${response.status}${codeIn(answer)}`);
   }
   const { access_token: accessToken, id_token: idToken, refresh_token: refreshToken, scope } = answer;
   const isToken = (one: unknown) => typeof one === 'string' && one !== '' && one.length <= MAX_TOKEN;
@@ -74,9 +74,6 @@ export async function requestOldTokens(
     scopes: typeof scope === 'string' ? scopeValues(scope) : undefined,
   };
 }
-
-const errorCode = (error: unknown) =>
-  typeof error === 'string' && /^[\w.-]{1,64}$/.test(error) ? ` with the error ${error}` : '';
 
 /** Revokes a refresh token at the old tenant (RFC 7009). @throws OldTenantFault, OutboundError */
 export async function revokeOldToken(

@@ -63,7 +63,7 @@ export function oldRefreshTokens(deps: RefreshBridgeDependencies): OldRefreshTok
     if (move === undefined || client === undefined) return undefined;
     if (!isOpen(move, move.refresh_tokens, wallClock())) return undefined;
     // A token that is bound to a key is bound to it there; nothing of it can be proved by us.
-    if (client.require_proof_of_possession === true || ctx.get('DPoP') !== '') return undefined;
+    if (ctx.get('DPoP') !== '') return undefined;
     const credentials = credentialsAt(move, client);
     return credentials && { move, client, credentials };
   };
@@ -100,6 +100,12 @@ function limitsFor(ctx: Context, client: Client | undefined) {
   ];
 }
 
+/** Whether the tokens of an application are not accepted because it proves a key, which only it has. */
+export function keepsKeyToItself(move: Frozen<MoveRecord>, client: Client): boolean {
+  const isExcluded = move.refresh_tokens?.applications?.[client.client_id] === null;
+  return !isExcluded && credentialsAt(move, client) === undefined;
+}
+
 /**
  * Returns the credentials of an application at the old tenant: its own of here, unless the command that opened the bridge has
  * named others.
@@ -107,7 +113,7 @@ function limitsFor(ctx: Context, client: Client | undefined) {
  */
 function credentialsAt({ refresh_tokens }: Frozen<MoveRecord>, client: Client): OldCredentials | undefined {
   const other = refresh_tokens?.applications?.[client.client_id];
-  if (other === null) return undefined;
+  if (other === null || client.require_proof_of_possession === true) return undefined;
   if (other !== undefined)
     return { ...other, method: other.client_secret === undefined ? 'none' : 'client_secret_post' };
   const { client_id, client_secret } = client;

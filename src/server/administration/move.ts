@@ -120,12 +120,12 @@ export const moveClose = order({
 
 export const moveStatus = order({ body: z.strictObject({}), run: (deps) => moveStateOf(deps) });
 
-const NO_MOVE = 'no move is open: gatehouse move open begins one';
+export const NO_MOVE = 'no move is open: gatehouse move open begins one';
 
-const iso = (at: number) => new Date(at).toISOString();
+export const iso = (at: number) => new Date(at).toISOString();
 
 /** @throws Error if no move is open. */
-async function requireMove({
+export async function requireMove({
   store,
   clock,
 }: Pick<OrderDependencies, 'store' | 'clock'>): Promise<Frozen<MoveRecord>> {
@@ -201,7 +201,7 @@ function directoryOf({ settings, clock }: { settings: Settings; clock: Clock }) 
 }
 
 /** Returns null if there is no move: the answer is sent as JSON. */
-async function moveStateOf(deps: OrderDependencies): Promise<MoveState | null> {
+export async function moveStateOf(deps: OrderDependencies): Promise<MoveState | null> {
   const state = await moveState({ store: deps.store, wallClock: deps.clock, directory: directoryOf(deps) });
   return state ?? null;
 }

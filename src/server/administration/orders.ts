@@ -23,6 +23,7 @@ import { action } from './action-test.ts';
 import { admin, administrator } from './admin.ts';
 import { inspectOrder } from './inspect.ts';
 import { moveClose, moveOpen, movePasswords, moveStatus } from './move.ts';
+import { moveSessions, moveTokens } from './move-logins.ts';
 import { type OrderDeclaration, type OrderDependencies, order, recordOrder } from './order.ts';
 import { script } from './script-test.ts';
 import { distrustKeys, trustedKeys, trustKeys } from './trusted-keys.ts';
@@ -151,6 +152,8 @@ const ORDERS = {
   administrator,
   moveOpen,
   movePasswords,
+  moveSessions,
+  moveTokens,
   moveClose,
   moveStatus,
   trustKeys,
