@@ -416,6 +416,7 @@ function oldTenantParts(parts: Ground & { pause: Pause; timeout: number | undefi
   const openId = openIdProviders({ fetch, clock: parts.clock });
   return {
     countMove,
+    oldTenantTimeout: parts.timeout,
     oldDirectory: directory,
     oldTenant: oldPasswords({ ...parts, send, directory, countMove, openId }),
   };

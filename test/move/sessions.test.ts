@@ -22,7 +22,6 @@ import {
   redirecting,
   SESSION_CLIENT,
   type StandIn,
-  silent,
   startStandIn,
 } from './stand-in.ts';
 import { type Browser, browserAt, DAY, eventsOf, newTenant, openBridges, startNew } from './support.ts';
@@ -336,14 +335,6 @@ describe('a session of the old tenant', () => {
         })
         .end();
     expect(isLoginPage(await begin(browser))).to.equal(true);
-  });
-
-  it('is waited for only so long', async () => {
-    const browser = await loggedIn();
-    old.instead['POST /oauth/token'] = silent;
-    const started = Date.now();
-    expect(isLoginPage(await begin(browser))).to.equal(true);
-    expect(Date.now() - started).to.be.below(9_000);
   });
 
   it('is not asked for after its date, after the end of the move, or when somebody has ended it', async () => {

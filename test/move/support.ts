@@ -1,4 +1,6 @@
 // What tests of the bridges share: a new tenant with the users of the old one, an open move, and a browser at both.
+
+import type { Waits } from '../../src/runtime/waits.ts';
 import { type Agent, type Answer, createAgent } from '../support/agent.ts';
 import { API, SPA_CALLBACK, type tenant } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
@@ -22,8 +24,12 @@ export const newTenant = tenantWith({
 });
 
 /** Starts the new tenant. The move is open, and so are its bridges for sessions and refresh tokens. */
-export async function startNew(old: StandIn, tenantOfTest: typeof tenant = newTenant): Promise<TestServer> {
-  const server = await startServer({ tenant: tenantOfTest });
+export async function startNew(
+  old: StandIn,
+  tenantOfTest: typeof tenant = newTenant,
+  waits: Waits = {},
+): Promise<TestServer> {
+  const server = await startServer({ tenant: tenantOfTest, waits });
   await addUsers(server);
   await old.gatehouse.store.collection('clients').update(SESSION_CLIENT.client_id, (client) => ({
     ...client,
@@ -38,7 +44,7 @@ export async function startNew(old: StandIn, tenantOfTest: typeof tenant = newTe
 export async function openBridges(server: TestServer, old: StandIn, more: object = {}): Promise<void> {
   const now = Date.now();
   const bridge = {
-    opened_at: new Date(now - 1_000).toISOString(),
+    opened_at: new Date(now).toISOString(),
     until: new Date(now + 7 * DAY).toISOString(),
   };
   await server.store.collection('moves').put({

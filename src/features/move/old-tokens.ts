@@ -12,6 +12,8 @@ import { codeIn, OldTenantFault } from './old-requests.ts';
 
 export interface OldTokenDependencies {
   fetch: Outbound['fetch'];
+  /** How long an answer may take, milliseconds; {@link TIMEOUT} by default. */
+  oldTenantTimeout?: number | undefined;
   openId: Pick<OpenIdProviders, 'keysOf'>;
   wallClock: Clock;
 }
@@ -42,7 +44,7 @@ export interface OldTokens {
  * @throws OldTenantFault, OutboundError
  */
 export async function requestOldTokens(
-  { fetch }: Pick<OldTokenDependencies, 'fetch'>,
+  { fetch, oldTenantTimeout = TIMEOUT }: Pick<OldTokenDependencies, 'fetch' | 'oldTenantTimeout'>,
   { origin }: Pick<MoveRecord, 'origin'>,
   credentials: OldCredentials,
   parameters: Readonly<Record<string, string>>,
@@ -53,7 +55,7 @@ export async function requestOldTokens(
     headers: { ...headers, accept: 'application/json' },
     body: new URLSearchParams({ ...parameters, ...fields }),
     redirect: 'manual',
-    timeout: TIMEOUT,
+    timeout: oldTenantTimeout,
     maxBytes: MAX_BYTES,
   });
   const answer = jsonOf(await response.text());
@@ -77,7 +79,7 @@ export async function requestOldTokens(
 
 /** Revokes a refresh token at the old tenant (RFC 7009). @throws OldTenantFault, OutboundError */
 export async function revokeOldToken(
-  { fetch }: Pick<OldTokenDependencies, 'fetch'>,
+  { fetch, oldTenantTimeout = TIMEOUT }: Pick<OldTokenDependencies, 'fetch' | 'oldTenantTimeout'>,
   { origin }: Pick<MoveRecord, 'origin'>,
   credentials: OldCredentials,
   token: string,
@@ -88,7 +90,7 @@ export async function revokeOldToken(
     headers,
     body: new URLSearchParams({ token, ...fields }),
     redirect: 'manual',
-    timeout: TIMEOUT,
+    timeout: oldTenantTimeout,
     maxBytes: MAX_BYTES,
   });
   if (status !== 200) throw new OldTenantFault(`a refresh token was not revoked there (${status})`);

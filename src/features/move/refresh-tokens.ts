@@ -19,6 +19,7 @@ import type { Config } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';
 import type { CountMove } from './move-counts.ts';
 import { moveEvents, moveLimits } from './move-declaration.ts';
+import { credentialsAt } from './old-credentials.ts';
 import {
   type OldCredentials,
   type OldTokenDependencies,
@@ -98,29 +99,6 @@ function limitsFor(ctx: Context, client: Client | undefined) {
     [oldTokensOfClient, client?.client_id ?? ''] as const,
     [oldTokens, ''] as const,
   ];
-}
-
-/** Whether the tokens of an application are not accepted because it proves a key, which only it has. */
-export function keepsKeyToItself(move: Frozen<MoveRecord>, client: Client): boolean {
-  const isExcluded = move.refresh_tokens?.applications?.[client.client_id] === null;
-  return !isExcluded && credentialsAt(move, client) === undefined;
-}
-
-/**
- * Returns the credentials of an application at the old tenant: its own of here, unless the command that opened the bridge has
- * named others.
- * @returns undefined for one whose tokens are not accepted, or that authenticates by a key that only it has.
- */
-function credentialsAt({ refresh_tokens }: Frozen<MoveRecord>, client: Client): OldCredentials | undefined {
-  const other = refresh_tokens?.applications?.[client.client_id];
-  if (other === null || client.require_proof_of_possession === true) return undefined;
-  if (other !== undefined)
-    return { ...other, method: other.client_secret === undefined ? 'none' : 'client_secret_post' };
-  const { client_id, client_secret } = client;
-  const method = authenticationMethod(client);
-  if (method === 'none') return { client_id, method };
-  if (method !== 'client_secret_post' && method !== 'client_secret_basic') return undefined;
-  return client_secret === undefined ? undefined : { client_id, client_secret, method };
 }
 
 interface Open {

@@ -34,6 +34,7 @@ import { FACTOR_STEP, waitsForLogin } from '../flow/finish.ts';
 import { type HostedDependencies, openRequestPage } from '../flow/request-page.ts';
 import type { CountMove } from './move-counts.ts';
 import { moveEvents } from './move-declaration.ts';
+import { SESSION_CALLBACK } from './old-credentials.ts';
 import { OldTenantFault } from './old-requests.ts';
 import { type OldTokenDependencies, requestOldTokens, verifyOldIdToken } from './old-tokens.ts';
 import {
@@ -43,9 +44,6 @@ import {
   onlyConnection,
   userOfProof,
 } from './old-users.ts';
-
-/** Path of the redirect URI at the old tenant. */
-export const SESSION_CALLBACK = '/move/callback';
 
 // What the browser remembers. Only this host can set these cookies (`__Host-`), so that nobody else can keep a browser from being
 // sent, or have it sent after a logout. SameSite is `None`, because silent requests come in frames of applications.

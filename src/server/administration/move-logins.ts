@@ -2,10 +2,9 @@
 import { z } from 'zod';
 import { CALLBACK_PATH } from '../../features/logout/federated.ts';
 import type { MoveState } from '../../features/move/move-state.ts';
+import { keepsKeyToItself, SESSION_CALLBACK } from '../../features/move/old-credentials.ts';
 import { OldTenantFault } from '../../features/move/old-requests.ts';
 import { requestOldTokens } from '../../features/move/old-tokens.ts';
-import { keepsKeyToItself } from '../../features/move/refresh-tokens.ts';
-import { SESSION_CALLBACK } from '../../features/move/sessions.ts';
 import { createOutbound, type Outbound, outboundRules } from '../../http/outbound/outbound.ts';
 import { OutboundError } from '../../http/outbound/outbound-error.ts';
 import { MOVE, type MoveRecord, type OldApplication } from '../../records/tenant/move.ts';
