@@ -68,7 +68,7 @@ function add(found: Identifiers, value: Readonly<Record<string, unknown>> | unde
  * Returns a tenant with the ids and secrets of records of the same names.
  * @returns also a line for each application that others at the old tenant share the name with, and that gets nothing.
  */
-export function withIdentifiersOf(
+export function withIdentifiers(
   tenant: TenantFile,
   identifiers: Identifiers,
 ): { tenant: TenantFile; report: string[] } {
@@ -112,9 +112,4 @@ export function withIdentifiersOf(
     },
     report,
   };
-}
-
-/** Returns a tenant with the ids and secrets of files. */
-export async function withIdentifiers(tenant: TenantFile, files: readonly string[]) {
-  return withIdentifiersOf(tenant, await readIdentifiers(files));
 }

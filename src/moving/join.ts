@@ -35,23 +35,27 @@ const [SECRET, ACCESS] = [0, 1];
 /** Rows that are written in one transaction, and characters that are sent at once. */
 const ROWS = 50_000;
 const PIECE_LENGTH = 1 << 16;
-const DATABASE_USER = `${DATABASE}|`;
 
-/** Reads the files to be looked up, and counts the users. @throws Error for a file that cannot be read */
-export async function joinFiles(files: MoveFiles): Promise<Joined> {
+/**
+ * Reads what is to be looked up.
+ * @param more further lines about roles, permissions and memberships.
+ * @throws Error for a file that cannot be read
+ */
+export async function joinFiles(
+  files: MoveFiles,
+  more: AsyncIterable<object> | Iterable<object> = [],
+): Promise<Joined> {
   // The empty name is a private temporary file that SQLite removes when it opens it.
   const database = new DatabaseSync('');
   try {
     database.exec(
       'PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -32768; CREATE TABLE about (kind INTEGER, user TEXT, line TEXT, used INTEGER DEFAULT 0)',
     );
-    await fill(database, SECRET, files.hashes, ({ value }) => {
-      const id = value && idOfSecret(value);
-      return id === undefined ? undefined : DATABASE_USER + id;
-    });
-    await fill(database, ACCESS, files.memberships, ({ value }) =>
-      typeof value?.user_id === 'string' ? value.user_id : undefined,
-    );
+    await fill(database, SECRET, linesOf(files.hashes), ({ value }) => value && idOfSecret(value));
+    const userOf = ({ value }: Pick<ExportLine, 'value'>) =>
+      typeof value?.user_id === 'string' ? value.user_id : undefined;
+    await fill(database, ACCESS, linesOf(files.memberships), userOf);
+    await fill(database, ACCESS, linesFrom(more), userOf);
     // Sorted once, which is much faster than keeping an index of random ids while it is filled.
     database.exec('CREATE INDEX about_user ON about (user, kind)');
     const read = { done: 0, all: await sizeOf(files.users) };
@@ -91,23 +95,30 @@ async function* inPieces(lines: AsyncIterable<string>): AsyncGenerator<string> {
   if (piece !== '') yield piece;
 }
 
-async function fill(
+async function* linesOf(files: readonly string[]): AsyncGenerator<ExportLine> {
+  for (const file of files) yield* linesOfExport(file);
+}
+
+async function* linesFrom(
+  objects: AsyncIterable<object> | Iterable<object>,
+): AsyncGenerator<Pick<ExportLine, 'text' | 'value'>> {
+  for await (const one of objects) yield { text: JSON.stringify(one), value: { ...one } };
+}
+
+async function fill<L extends Pick<ExportLine, 'text' | 'value'>>(
   database: DatabaseSync,
   kind: number,
-  files: readonly string[],
-  userOf: (line: ExportLine) => string | undefined,
+  lines: AsyncIterable<L>,
+  userOf: (line: L) => string | undefined,
 ): Promise<void> {
   const insert = database.prepare('INSERT INTO about (kind, user, line) VALUES (?, ?, ?)');
   let rows = 0;
   database.exec('BEGIN');
-  for (const file of files) {
-    for await (const line of linesOfExport(file)) {
-      const user = userOf(line);
-      // Kept under no name: it is told with all others that nothing could be made of.
-      insert.run(kind, user ?? '', line.text);
-      rows += 1;
-      if (rows % ROWS === 0) database.exec('COMMIT; BEGIN');
-    }
+  for await (const line of lines) {
+    // Without a user it is told with all others that nothing could be made of.
+    insert.run(kind, userOf(line) ?? '', line.text);
+    rows += 1;
+    if (rows % ROWS === 0) database.exec('COMMIT; BEGIN');
   }
   database.exec('COMMIT');
 }
@@ -137,7 +148,7 @@ async function* joined(
         onUnread({ of: 'user', text, message: `line ${number} of ${file} ${what}` });
         continue;
       }
-      const secrets = linesAbout(SECRET, databaseIdsOf(id, value.identities));
+      const secrets = linesAbout(SECRET, [...new Set([id, ...databaseIdsOf(value.identities)])]);
       yield `{"user":${text},"secrets":[${secrets}],"access":[${linesAbout(ACCESS, [id])}]}`;
     }
   }
@@ -173,13 +184,11 @@ function* left(database: DatabaseSync, kind: number): Generator<string> {
   }
 }
 
-/** Returns the ids under which a user's passwords are, those of linked identities among them. */
-function databaseIdsOf(id: string, identities: unknown): string[] {
-  const own = id.startsWith(DATABASE_USER) ? [id] : [];
-  if (!Array.isArray(identities)) return own;
-  const all = identities.flatMap((one: unknown) => {
+/** Returns the ids under which the passwords of a user's identities are, those of linked ones among them. */
+function databaseIdsOf(identities: unknown): string[] {
+  if (!Array.isArray(identities)) return [];
+  return identities.flatMap((one: unknown) => {
     const { provider, user_id } = Object(one) as { provider?: unknown; user_id?: unknown };
-    return provider === DATABASE && typeof user_id === 'string' ? [DATABASE_USER + user_id] : [];
+    return provider === DATABASE && typeof user_id === 'string' ? [`${DATABASE}|${user_id}`] : [];
   });
-  return [...new Set([...own, ...all])];
 }

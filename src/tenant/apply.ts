@@ -25,7 +25,7 @@ import {
 /**
  * `create-missing` changes no existing record. It does not recreate one that the file declared the last time and
  * that was deleted since. `match` makes the store equal to the file, except for users; `add` does so without removing
- * anything. `follow` writes only what differs
+ * anything, and what is there by name keeps its id. `follow` writes only what differs
  * between `former` and the file.
  */
 type ApplyMode = { mode: 'create-missing' | 'match' | 'add' } | { mode: 'follow'; former: TenantFile };
@@ -65,7 +65,7 @@ export async function applyTenant(
   { users, ...how }: ApplyMode & { users: boolean },
 ): Promise<string[]> {
   const { store } = deps;
-  const { stored, wanted, changes } = await compare(deps, file);
+  const { stored, wanted, changes } = await compare(deps, file, how.mode === 'add');
   const earlier = matches(how) ? new Set<string>() : await declaredEarlier(store);
   const isNew = (keys: readonly string[]) => !keys.some((key) => earlier.has(key));
   const { selected, kept } = ((): { selected: Change[]; kept: Change[] } => {
@@ -106,7 +106,52 @@ export async function applyTenant(
   const records = declared.flatMap((name) => wanted[name].flatMap((record) => namesOf(name, record)));
   const names = [...records, ...(users ? file.users : []).map((user) => userName(file, user))];
   await storeDeclared(store, names);
-  return [...linesOf(selected), ...newUsers.map(userLine), ...kept.map(keptLine)];
+  const otherIds = how.mode === 'add' ? keptIds(file, wanted) : [];
+  return [...linesOf(selected), ...newUsers.map(userLine), ...kept.map(keptLine), ...otherIds];
+}
+
+/** Returns a file in which what is stored by name has the stored id: users and other records belong to it. */
+function withStoredIds(file: TenantFile, stored: TenantRecords): TenantFile {
+  const named = <T extends { name: string; id?: string | undefined }>(
+    items: readonly T[],
+    records: readonly { name: string; id: string }[],
+  ): T[] => {
+    const ids = new Map(records.map(({ name, id }) => [name, id]));
+    return items.map((item) => {
+      const id = ids.get(item.name);
+      return id === undefined ? item : { ...item, id };
+    });
+  };
+  const apis = new Map(stored.resourceServers.map(({ identifier, id }) => [identifier, id]));
+  return {
+    ...file,
+    databases: named(file.databases, stored.connections),
+    connections: named(file.connections, stored.connections),
+    organizations: named(file.organizations, stored.organizations),
+    ...(file.roles !== undefined && { roles: named(file.roles, stored.roles) }),
+    resourceServers: file.resourceServers.map((api) => {
+      const id = apis.get(api.identifier);
+      return id === undefined ? api : { ...api, id };
+    }),
+    // A grant is known by its application and API.
+    clientGrants: file.clientGrants.map(({ id: _, ...grant }) => grant),
+  };
+}
+
+/** Returns a line for each record that has another id than the file gives it, because it was there. */
+function keptIds(file: TenantFile, wanted: TenantRecords): string[] {
+  const sections = [
+    ['connections', [...file.databases, ...file.connections]],
+    ['organizations', file.organizations],
+    ['roles', file.roles ?? []],
+  ] as const;
+  return sections.flatMap(([name, items]) => {
+    const ids = new Map<string, string>(wanted[name].map((one) => [one.name, one.id]));
+    return items.flatMap((item) => {
+      const id = ids.get(item.name);
+      return item.id === undefined || id === item.id ? [] : [`${name}.${item.name} keeps its id ${id}`];
+    });
+  });
 }
 
 const matches = ({ mode }: ApplyMode) => mode === 'match' || mode === 'add';
@@ -128,9 +173,13 @@ const keptLine = (change: Change) =>
   `${subjectOf(change).slice(2)} stays, because users belong to it: gatehouse apply removes it`;
 const userLine = ({ email }: DevelopmentUser) => `+ users.${email}`;
 
-async function compare({ store, random, managementAudience }: ApplyDependencies, file: TenantFile) {
+async function compare(
+  { store, random, managementAudience }: ApplyDependencies,
+  file: TenantFile,
+  keepsIds = false,
+) {
   const stored = await storedRecords(store);
-  const declared = declaredRecords(file, stored, {
+  const declared = declaredRecords(keepsIds ? withStoredIds(file, stored) : file, stored, {
     random,
     managementAudience,
     now: new Date().toISOString(),

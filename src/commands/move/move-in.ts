@@ -2,12 +2,16 @@
 import { createWriteStream } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { finished } from 'node:stream/promises';
-import { withIdentifiers } from '../../moving/identifiers.ts';
-import { type Joined, joinFiles, type MoveFiles, type UnreadLine } from '../../moving/join.ts';
+import { setTimeout } from 'node:timers/promises';
+import { createOutbound, outboundRules } from '../../http/outbound/outbound.ts';
+import { type Identifiers, readIdentifiers, withIdentifiers } from '../../moving/identifiers.ts';
+import { type Joined, joinFiles, type UnreadLine } from '../../moving/join.ts';
+import { oldTenantReader } from '../../moving/old-tenant.ts';
+import { systemClock } from '../../runtime/clock.ts';
 import { type CommandProcess, print } from '../../runtime/command-process.ts';
 import { fileMode } from '../../runtime/files.ts';
 import { sendOrRunTransfer } from '../../server/administration/carry-out.ts';
-import { readSettings, type Settings } from '../../settings/index.ts';
+import { outboundAllow, readSettings, type Settings } from '../../settings/index.ts';
 import type { MoveCounts } from '../../users/transfer/moved-import.ts';
 import { tenantOf } from '../check.ts';
 import type { CommandContext, CommandDeclaration } from '../command.ts';
@@ -17,6 +21,7 @@ interface Options {
   hashes?: string[];
   memberships?: string[];
   identifiers?: string[];
+  from?: string;
   connection?: string;
   refused: string;
 }
@@ -41,6 +46,10 @@ export const moveIn: CommandDeclaration = {
         'answers of the old Management API (clients, connections, organizations, roles), whose ids and secrets are kept',
       )
       .option(
+        '--from <domain>',
+        'read ids, secrets, roles and memberships from the old tenant, while a move from it is open',
+      )
+      .option(
         '-c, --connection <name>',
         'the database connection of users of whom the export does not say it',
       )
@@ -51,21 +60,48 @@ export const moveIn: CommandDeclaration = {
 async function moveTenantIn(
   context: CommandContext,
   path: string | undefined,
-  { users = [], hashes = [], memberships = [], identifiers = [], connection, refused }: Options,
+  { users = [], hashes = [], memberships = [], identifiers = [], from, connection, refused }: Options,
 ): Promise<void> {
   const settings = readSettings(context.host.env);
   const files = { users, hashes, memberships };
-  const hasUsers = Object.values(files).some((all) => all.length > 0);
-  if (path === undefined && !hasUsers)
+  const movesUsers = users.length > 0 || hashes.length > 0;
+  if (path === undefined && !movesUsers && memberships.length === 0 && from === undefined)
     throw new Error('there is nothing to move: give an export, --users, --hashes or --memberships');
   // Everything that can be read is read before anything is written.
-  const joined = hasUsers ? await joinFiles(files) : undefined;
+  const given = await readIdentifiers(identifiers);
+  const old = from === undefined ? undefined : await oldTenantOf(context, settings, from);
+  const there = await old?.identifiers();
+  // Roles of users who are not moved now would be refused.
+  const members =
+    there !== undefined && (movesUsers || path === undefined) ? old?.memberships(there) : undefined;
+  const joined =
+    movesUsers || memberships.length > 0 || members !== undefined
+      ? await joinFiles(files, members)
+      : undefined;
   try {
-    if (path !== undefined) await moveConfiguration(context, settings, path, identifiers);
-    if (joined !== undefined) await moveUsers(context, settings, { joined, files, connection, refused });
+    if (path !== undefined) await moveConfiguration(context, settings, path, together(given, there));
+    if (joined !== undefined) await moveUsers(context, settings, { joined, connection, refused });
   } finally {
     joined?.close();
   }
+}
+
+/** Returns functions that read the old tenant. @throws Error if no move from it is open */
+async function oldTenantOf({ sendOrder }: CommandContext, settings: Settings, domain: string) {
+  const source = await sendOrder(settings, { command: 'moveSource', domain });
+  const { fetch } = createOutbound({ rules: outboundRules(outboundAllow(settings)) });
+  const pause = async (ms: number) => void (await setTimeout(ms));
+  return oldTenantReader({ fetch, clock: systemClock, pause }, source);
+}
+
+function together(one: Identifiers, other: Identifiers | undefined): Identifiers {
+  if (other === undefined) return one;
+  return {
+    clients: [...one.clients, ...other.clients],
+    connections: [...one.connections, ...other.connections],
+    organizations: [...one.organizations, ...other.organizations],
+    roles: [...one.roles, ...other.roles],
+  };
 }
 
 /** Adds and changes what the export has; what only this tenant has stays. */
@@ -73,12 +109,12 @@ async function moveConfiguration(
   { host, sendOrder }: CommandContext,
   settings: Settings,
   path: string,
-  identifiers: readonly string[],
+  identifiers: Identifiers,
 ): Promise<void> {
-  const { tenant } = await tenantOf({ ...settings, tenantFile: path }, host);
-  const kept = await withIdentifiers(tenant, identifiers);
-  for (const line of kept.report) print(host, line);
-  const lines = await sendOrder(settings, { command: 'apply', tenant: kept.tenant, keeps: true });
+  const loaded = await tenantOf({ ...settings, tenantFile: path }, host);
+  const { tenant, report } = withIdentifiers(loaded.tenant, identifiers);
+  for (const line of report) print(host, line);
+  const lines = await sendOrder(settings, { command: 'apply', tenant, keeps: true });
   for (const line of lines) print(host, line);
   print(host, `configuration: ${lines.length} ${lines.length === 1 ? 'change' : 'changes'}`);
 }
@@ -89,11 +125,7 @@ const [TERMINAL_MS, LINES_MS] = [500, 10_000];
 async function moveUsers(
   { host, log }: CommandContext,
   settings: Settings,
-  {
-    joined,
-    connection,
-    refused,
-  }: { joined: Joined; files: MoveFiles; connection: string | undefined; refused: string },
+  { joined, connection, refused }: { joined: Joined; connection: string | undefined; refused: string },
 ): Promise<void> {
   const writer = refusedFiles(refused);
   await writer.clear();

@@ -24,6 +24,7 @@ import { admin, administrator } from './admin.ts';
 import { inspectOrder } from './inspect.ts';
 import { moveClose, moveOpen, movePasswords, moveStatus } from './move.ts';
 import { moveSessions, moveTokens } from './move-logins.ts';
+import { moveSource } from './move-source.ts';
 import { type OrderDeclaration, type OrderDependencies, order, recordOrder } from './order.ts';
 import { script } from './script-test.ts';
 import { distrustKeys, trustedKeys, trustKeys } from './trusted-keys.ts';
@@ -159,6 +160,7 @@ const ORDERS = {
   trustKeys,
   distrustKeys,
   trustedKeys,
+  moveSource,
 };
 
 type Orders = typeof ORDERS;

@@ -153,7 +153,10 @@ const secretSchema = z
   .transform((line) => ({ ...line, id: idOfSecret(line) }));
 type Secret = z.output<typeof secretSchema>;
 
-/** Returns the id, without the strategy, of the user whom a line with a password is about; undefined if it names none. */
+/**
+ * Returns the id of the user whom a line with a password is about; undefined if it names none. Only users of databases have
+ * passwords, and their ids may lack the strategy.
+ */
 export function idOfSecret({
   alt_id,
   _id,
@@ -164,12 +167,9 @@ export function idOfSecret({
   user_id?: unknown;
 }): string | undefined {
   const named = alt_id ?? (_id as { $oid?: unknown } | null | undefined)?.$oid ?? user_id;
-  return typeof named === 'string' ? withoutPrefix(named) : undefined;
-}
-
-function withoutPrefix(named: string): string {
-  const prefix = `${DATABASE}|`;
-  return named.startsWith(prefix) && named.length > prefix.length ? named.slice(prefix.length) : named;
+  if (typeof named !== 'string' || named === '') return undefined;
+  const [prefix = '', ...rest] = named.split('|');
+  return rest.length > 0 && strategyRecord(prefix) !== undefined ? named : `${DATABASE}|${named}`;
 }
 
 /** Returns a line with a password as a user of an export, for a user of whom nothing else is known. */
@@ -178,7 +178,7 @@ export function userOfSecret(value: unknown): Record<string, unknown> {
   if (data === undefined) return {};
   const { email, username, phone, email_verified, phone_verified } = addressesOfSecret(data);
   return {
-    user_id: `${DATABASE}|${data.id}`,
+    user_id: data.id,
     ...(data.connection !== undefined && { connection: data.connection }),
     ...(email !== undefined && { email, email_verified }),
     ...(username !== undefined && { username }),
@@ -310,9 +310,7 @@ function movedOf(
   if (fault !== undefined) refuse('', fault.message);
   const { credentials, passwordsSetAt } = credentialsOf([primary, ...linked], secrets, target);
   const reset = [read.last_password_reset, passwordsSetAt.get(userId)].filter((at) => at !== undefined);
-  const factors = secrets.flatMap(({ mfa_factors = [], id: of }) =>
-    of === primary.read.user_id ? mfa_factors : [],
-  );
+  const factors = secrets.flatMap(({ mfa_factors = [], id: of }) => (of === userId ? mfa_factors : []));
   const { roles, permissions, memberships, refused } = accessOf(userId, access, target);
   return {
     user: {
@@ -398,11 +396,17 @@ function fromSecret(place: PlacedIdentity, secrets: readonly Secret[]): Record<s
   };
 }
 
+/** Returns the line with the password of an identity; there may be others with its second factors alone. */
 function secretOf({ read, connection }: PlacedIdentity, secrets: readonly Secret[]): Secret | undefined {
-  return secrets.find(
-    (one) => one.id === read.user_id && (one.connection ?? connection.name) === connection.name,
+  const same = secrets.filter(
+    (one) =>
+      one.id === `${DATABASE}|${read.user_id}` && (one.connection ?? connection.name) === connection.name,
   );
+  return same.find((one) => hasHash(one)) ?? same[0];
 }
+
+const hasHash = ({ passwordHash, password_hash, custom_password_hash }: Secret) =>
+  (passwordHash ?? password_hash ?? custom_password_hash ?? '') !== '';
 
 /** Members of an exported user that are no part of the profile. */
 const NO_PROFILE: ReadonlySet<string> = new Set([
