@@ -16,8 +16,8 @@ export type MoveProgress = RefusedLine | { moved: MoveCounts };
 /** Users of one batch: few enough that a login does not wait long for it. */
 const BATCH = 50;
 
-/** The most batches at a time: while one is committed, the next one is read. */
-const AT_ONCE = 3;
+/** The most batches at a time: while one is committed, the next one is read. A database on another machine is waited for longer. */
+const [AT_ONCE, AT_ONCE_SHARED] = [3, 6];
 
 /**
  * Writes the users of a stream of lines, some at a time.
@@ -33,6 +33,7 @@ export async function* receiveMoved(
   { isEnding, rest }: BatchPauses,
 ): AsyncGenerator<MoveProgress> {
   const { store } = deps;
+  const most = store.exclusive === true ? AT_ONCE : AT_ONCE_SHARED;
   let revision = store.revision();
   let target = await moveTargetIn(store, database);
   const counts = noCounts();
@@ -60,7 +61,7 @@ export async function* receiveMoved(
       const startedAt = performance.now();
       underWay.push(write(lines));
       await rest(performance.now() - startedAt);
-      if (underWay.length >= AT_ONCE) yield* await settle();
+      if (underWay.length >= most) yield* await settle();
     }
     while (underWay.length > 0) yield* await settle();
   } finally {

@@ -105,7 +105,8 @@ export async function importMoved(
     const line = checkedJson(text) as MovedLine;
     if (line.user === undefined) {
       const given = await giveAccess(deps, line, target, refuseAccess);
-      if (given !== undefined) counts[given] += 1;
+      if (given === undefined) counts.read -= 1;
+      else counts[given] += 1;
       continue;
     }
     const result = readMoved(line, target, now);
