@@ -467,6 +467,10 @@ describe('gatehouse move', () => {
       expect(await refusedOf(many)).to.have.length(1);
       const [line] = parsed(read('refused-users.ndjson'));
       writeFileSync(join(cwd, 'mended.ndjson'), lines([{ ...line, email: 'm33@example.test' }]));
+      // That file is replaced, and would be lost.
+      const same = await run('one', 'move', 'in', '--users', './refused-users.ndjson');
+      expect(same.stderr).to.contain('give the mended file another name');
+      expect(parsed(read('refused-users.ndjson'))).to.have.length(1);
       const again = await run('one', 'move', 'in', '--users', 'mended.ndjson');
       expect(again.stdout, again.stderr).to.contain('1 users: 1 new');
       const { users } = await usersOf('one');

@@ -1,6 +1,7 @@
 // `gatehouse move in`: a tenant of the hosted service moves here, as a whole or in parts, as often as is needed.
 import { createWriteStream } from 'node:fs';
 import { rm } from 'node:fs/promises';
+import { resolve } from 'node:path';
 import { finished } from 'node:stream/promises';
 import { setTimeout } from 'node:timers/promises';
 import { createOutbound, outboundRules } from '../../http/outbound/outbound.ts';
@@ -67,6 +68,7 @@ async function moveTenantIn(
   const movesUsers = users.length > 0 || hashes.length > 0;
   if (path === undefined && !movesUsers && memberships.length === 0 && from === undefined)
     throw new Error('there is nothing to move: give an export, --users, --hashes or --memberships');
+  requireOthers(refusedNames(refused), [...users, ...memberships]);
   // Everything that can be read is read before anything is written.
   const given = await readIdentifiers(identifiers);
   const old = from === undefined ? undefined : await oldTenantOf(context, settings, from);
@@ -85,6 +87,19 @@ async function moveTenantIn(
     joined?.close();
   }
 }
+
+/** The files of refused lines are replaced: mended lines must not be lost with them. @throws Error */
+function requireOthers(written: Readonly<Record<string, string>>, read: readonly string[]): void {
+  const taken = new Set(Object.values(written).map((file) => resolve(file)));
+  const both = read.find((file) => taken.has(resolve(file)));
+  if (both !== undefined)
+    throw new Error(`${both} is where refused lines are written: give the mended file another name`);
+}
+
+const refusedNames = (prefix: string) => ({
+  user: `${prefix}-users.ndjson`,
+  access: `${prefix}-memberships.ndjson`,
+});
 
 /** Returns functions that read the old tenant. @throws Error if no move from it is open */
 async function oldTenantOf({ sendOrder }: CommandContext, settings: Settings, domain: string) {
@@ -210,7 +225,7 @@ function durationOf(seconds: number): string {
  * mended and moved in.
  */
 function refusedFiles(prefix: string) {
-  const names = { user: `${prefix}-users.ndjson`, access: `${prefix}-memberships.ndjson` };
+  const names = refusedNames(prefix);
   const open = new Map<keyof typeof names, ReturnType<typeof createWriteStream>>();
   return {
     /** Files of an earlier run would be taken for those of this one. */
