@@ -132,7 +132,7 @@ function requests({ fetch, clock, pause }: OldTenantDependencies, { origin, mana
     if (token === undefined || token.until < clock()) token = await renew();
     const url = `${origin}/api/v2/${path}`;
     const headers = { authorization: `Bearer ${token.value}`, accept: 'application/json' };
-    return parsed(await send(url, { headers }), schema, url.replace(/\?.*$/, ''));
+    return parsed(await send(url, { headers }), schema, url.split('?', 1)[0] ?? '');
   };
 }
 
