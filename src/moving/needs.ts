@@ -150,7 +150,7 @@ const OTHERS: Readonly<
   Record<string, (item: Item, name: string, sections: Readonly<Record<string, unknown>>) => Wanted[]>
 > = {
   clients: (item, name) => {
-    const find = `the old tenant’s dashboard: Applications › its name › Settings; move in --identifiers takes all of them from an answer of its Management API (GET /api/v2/clients)`;
+    const find = `the old tenant’s dashboard: Applications › its name › Settings; move in --from reads all of them there`;
     const wanted: Wanted[] = [];
     if (isMissing(item.client_id) && isMissing(item.external_client_id)) {
       const variable = variableName('client', name, 'id');

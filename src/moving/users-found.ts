@@ -239,13 +239,13 @@ function wayOf(strategy: string): Way {
   return ENTERPRISE.includes(strategy) ? 'enterprise' : 'social';
 }
 
-/** Returns the ids of a user's identities in databases, without the strategy. */
+/** Returns the ids of a user's identities in databases. */
 function databaseIds(userId: unknown, identities: readonly Readonly<Record<string, unknown>>[]): string[] {
   const prefix = `${DATABASE}|`;
-  const own = typeof userId === 'string' && userId.startsWith(prefix) ? [userId.slice(prefix.length)] : [];
+  const own = typeof userId === 'string' && userId.startsWith(prefix) ? [userId] : [];
   const others = identities
     .filter(({ provider }) => provider === DATABASE)
-    .map(({ user_id: id }) => String(id));
+    .map(({ user_id: id }) => prefix + String(id));
   return [...new Set([...own, ...others])];
 }
 

@@ -106,6 +106,8 @@ export interface Reply {
   status: number;
   headers: Record<string, string | string[]>;
   body: string;
+  /** How the body is encoded; `latin1` keeps the bytes of what is no text. */
+  encoding?: 'utf8' | 'latin1';
 }
 
 /** Answers in place of the old tenant. @param pass asks the old tenant. */
@@ -139,12 +141,21 @@ export interface StandIn {
   stop(): Promise<void>;
 }
 
-/** Starts the old tenant. Its users are {@link OLD}, unless `tenant` has no database `users`. */
+interface StandInOptions {
+  /** In the tenant file's vocabulary, with a database `users` and a connection `google-oauth2`. */
+  tenant?: { clientGrants: readonly object[] };
+  /** The origin of its custom domain: requests to it are answered as if the tenant had no other name. */
+  customDomain?: string;
+  /** The grants of its Management API. */
+  grants?: (audience: string) => object[];
+}
+
+/** Starts the old tenant. Its users are {@link OLD}. */
 export async function startStandIn({
   tenant = oldTenant,
-}: {
-  tenant?: typeof oldTenant;
-} = {}): Promise<StandIn> {
+  customDomain,
+  grants = grantsOfMove,
+}: StandInOptions = {}): Promise<StandIn> {
   const dataDir = mkdtempSync(join(SCRATCH, 'gatehouse-stand-in-'));
   await fillDataDir(dataDir, true);
   // Signing keys of its own: servers of a test process share those of the template.
@@ -159,7 +170,7 @@ export async function startStandIn({
   // Not `localhost`, where a browser would mix its cookies with those of the new tenant.
   const origin = `https://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
   const gatehouse = await startServer({
-    tenant: withGrant(tenant, `${origin}/api/v2/`),
+    tenant: { ...tenant, clientGrants: [...tenant.clientGrants, ...grants(`${origin}/api/v2/`)] },
     dataDir,
     env: { BASE_URL: origin },
   });
@@ -192,10 +203,14 @@ export async function startStandIn({
   };
   const address = new URL(gatehouse.localUrl);
   proxy.on('request', async (request, response) => {
-    const asked = await readAsked(request, origin);
+    const isCustom = customDomain !== undefined && request.headers.host === new URL(customDomain).host;
+    const sent = await readAsked(request, origin);
+    const asked = isCustom ? renamed(sent, customDomain, origin) : sent;
     standIn.seen.push(asked);
-    const pass = async () =>
-      withForeignTokens(await forward(address, origin, ca, withOwnTokens(asked)), asked);
+    const pass = async () => {
+      const reply = withForeignTokens(await forward(address, origin, ca, withOwnTokens(asked)), asked);
+      return isCustom ? renamed(await resigned(gatehouse, reply, customDomain), origin, customDomain) : reply;
+    };
     const instead = standIn.instead[`${asked.method} ${asked.path}`] ?? standIn.instead['*'];
     if (instead !== undefined) return void (await instead(asked, response, pass));
     send(response, limited(standIn, asked) ?? deviating(asked) ?? (await pass()));
@@ -204,11 +219,9 @@ export async function startStandIn({
 }
 
 /** Lets the application of the move read users, as its grant at the hosted service does. */
-function withGrant(tenant: typeof oldTenant, audience: string): object {
-  const scope = ['read:users', 'read:authentication_methods'];
-  const grant = { client_id: MOVE_CLIENT.client_id, audience, scope };
-  return { ...tenant, clientGrants: [...tenant.clientGrants, grant] };
-}
+const grantsOfMove = (audience: string): object[] => [
+  { client_id: MOVE_CLIENT.client_id, audience, scope: ['read:users', 'read:authentication_methods'] },
+];
 
 /** Adds {@link OLD} to a server that has the database `users`, and a connection `google-oauth2`. */
 export async function addUsers({ store, users }: TestServer): Promise<void> {
@@ -326,6 +339,32 @@ const withForeignTokens = (reply: Reply, { path }: Asked): Reply => ({
     path === '/oauth/token' ? reply.body.replace('"refresh_token":"', '"refresh_token":"v1.') : reply.body,
 });
 
+// The hosted service's tokens, pages and documents name the domain that they are asked for at.
+
+/** Returns the value with another origin in all of its texts, also where it is encoded. */
+function renamed<T>(value: T, from: string, to: string): T {
+  if (typeof value === 'string')
+    return value.replaceAll(from, to).replaceAll(encodeURIComponent(from), encodeURIComponent(to)) as T;
+  if (Array.isArray(value)) return value.map((one) => renamed(one, from, to)) as T;
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) => [name, renamed(member, from, to)]),
+  ) as T;
+}
+
+/** Returns the answer with tokens that name the custom domain. */
+async function resigned(gatehouse: TestServer, reply: Reply, customDomain: string): Promise<Reply> {
+  if (!/"(access|id)_token":"/.test(reply.body)) return reply;
+  const members = JSON.parse(reply.body) as Record<string, unknown>;
+  for (const name of ['access_token', 'id_token']) {
+    const { [name]: token } = members;
+    if (typeof token !== 'string' || token.split('.').length !== 3) continue;
+    const origin = new URL(gatehouse.issuer).origin;
+    members[name] = await resign(gatehouse, token, renamed(decodeJwt(token), origin, customDomain));
+  }
+  return { ...reply, body: JSON.stringify(members) };
+}
+
 // The proxy.
 
 async function readAsked(request: http.IncomingMessage, origin: string): Promise<Asked> {
@@ -333,7 +372,7 @@ async function readAsked(request: http.IncomingMessage, origin: string): Promise
   const parts: Buffer[] = [];
   for await (const part of request) parts.push(part);
   const body = Buffer.concat(parts).toString();
-  const isJson = request.headers['content-type']?.includes('json') === true;
+  const isJson = body !== '' && request.headers['content-type']?.includes('json') === true;
   return {
     method: request.method ?? 'GET',
     path: at.pathname,
@@ -367,18 +406,21 @@ function forward(to: URL, origin: string, ca: string, asked: Asked): Promise<Rep
     const parts: Buffer[] = [];
     for await (const part of response) parts.push(part);
     const kept = Object.entries(response.headers).filter(([name]) => !OF_CONNECTION.includes(name));
+    const isText = /^text|json|javascript/.test(response.headers['content-type'] ?? 'text');
+    const encoding = isText ? 'utf8' : 'latin1';
     resolve({
       status: response.statusCode ?? 0,
       headers: Object.fromEntries(kept) as Reply['headers'],
-      body: Buffer.concat(parts).toString(),
+      body: Buffer.concat(parts).toString(encoding),
+      encoding,
     });
   });
   request.end(asked.body);
   return promise;
 }
 
-export function send(response: http.ServerResponse, { status, headers, body }: Reply): void {
-  response.writeHead(status, headers).end(body);
+export function send(response: http.ServerResponse, { status, headers, body, encoding }: Reply): void {
+  response.writeHead(status, headers).end(body, encoding ?? 'utf8');
 }
 
 // Misbehaviour, for `instead`.

@@ -67,7 +67,7 @@ export interface Browser {
   follow(answer: Answer): Promise<Answer>;
 }
 
-export function browserAt(server: TestServer, old: StandIn): Browser {
+export function browserAt(server: Pick<TestServer, 'url' | 'ca'>, old: StandIn): Browser {
   const here = createAgent(server);
   const there = createAgent({ url: old.origin, ca: old.ca });
   const follow = async (first: Answer): Promise<Answer> => {
