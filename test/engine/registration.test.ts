@@ -212,6 +212,7 @@ describe('an application that registers itself', () => {
       'https://*.example.test/callback',
       'https://{organization_name}.example.test/callback',
       'https://user:secret@agent.example.test/callback',
+      'https://agent.example.test./callback',
       'https://agent.example.test/\u202e',
       'https:\\\\agent.example.test',
       'file:///etc/passwd',
@@ -405,6 +406,32 @@ describe('an application that registers itself', () => {
         (await authorize(createAgent(server), request(client_id))).status,
         'the former callback',
       ).to.equal(400);
+    });
+
+    it('sends what a user has allowed to no host that the user was not shown', async () => {
+      const thief = 'https://thief.example.test/callback';
+      const several = await registered({ redirect_uris: [CALLBACK, thief] });
+      const swapped = await registered();
+      for (const { client, change } of [
+        { client: several, change: undefined },
+        { client: swapped, change: { redirect_uris: [CALLBACK, thief] } },
+      ]) {
+        const { client_id } = client;
+        const agent = createAgent(server);
+        const page = await logIn(agent, server, request(client_id));
+        expect(page.text).to.contain('agent.example.test').and.not.to.contain('thief');
+        // While the user reads the page.
+        if (change !== undefined)
+          expect((await own(client, 'PUT', { ...AGENT, client_id, ...change })).status).to.equal(200);
+        expect(await decide(agent, page)).to.have.property('code');
+        const silent = (redirect_uri: string) =>
+          authorize(agent, request(client_id, { redirect_uri, prompt: 'none' }));
+        expect(responseOf(await silent(CALLBACK))).to.have.property('code');
+        const refused = await silent(thief);
+        expect(refused.text + (refused.headers.location ?? '')).to.contain('consent_required');
+        const asked = await authorize(agent, request(client_id, { redirect_uri: thief }));
+        expect((await follow(agent, asked, server.url)).text).to.contain('thief.example.test');
+      }
     });
 
     it('has its token and secret nowhere in the store as they are', async () => {

@@ -7,6 +7,7 @@ import { errors, type InteractionResults } from 'oidc-provider';
 import type { RequiredFactors } from '../../capabilities/actions/factor-methods.ts';
 import { AuthError } from '../../http/errors.ts';
 import { browserCookie } from '../../http/server/browser-cookie.ts';
+import { hostOfCallback } from '../../records/clients/third-parties.ts';
 import type { Correlation } from '../../runtime/requester.ts';
 import { hashSecret } from '../../runtime/secrets.ts';
 import type { Store } from '../../store/contract.ts';
@@ -16,6 +17,7 @@ import { isCredentialCurrent } from '../admission/admission.ts';
 import { transferOf, wouldEnroll } from '../admission/exchange-context.ts';
 import type { SecondFactor } from '../admission/second-factor.ts';
 import { isOidcScope, OIDC_CONSENT_KEY, readExtensions } from '../base/request-extensions.ts';
+import { applicationSettings } from '../client/applications.ts';
 import { recordUse, type UseDependencies } from '../client/registration-use.ts';
 import { loginAnswer } from '../login/browser-login.ts';
 import { type ReturnRequest, waitingActionsOf } from '../login/login-actions.ts';
@@ -263,13 +265,26 @@ async function storeConsent(
   if (userId === undefined || session === undefined || isUnattended({ presence: presenceOf(session) }))
     throw new AuthError(400, 'invalid_request', 'Nobody is logged in.');
   const requestedScopes = (params.scope ?? '').split(' ').filter(isOidcScope);
-  await rememberConsent(deps.store, userId, clientId, {
+  // First, so that a registration does not change any more once somebody has allowed it something.
+  await recordUse(deps, clientId);
+  const scopes = {
     [OIDC_CONSENT_KEY]: [...missing.oidcScopes, ...requestedScopes],
     // That the user was asked for the API at all, also without a scope.
     ...(params.resource !== undefined && { [params.resource]: [] }),
     ...resourceScopes(interaction),
-  });
-  await recordUse(deps, clientId);
+  };
+  await rememberConsent(deps.store, userId, clientId, scopes, await shownHost(provider, clientId, params));
+}
+
+/** Returns the host of the callback that the page has shown; undefined where it shows none. */
+async function shownHost(
+  provider: Provider,
+  clientId: string,
+  { redirect_uri: callback }: { redirect_uri?: string | undefined },
+): Promise<string | undefined> {
+  const client = await provider.Client.find(clientId);
+  if (client === undefined || !applicationSettings(client).isStranger) return undefined;
+  return hostOfCallback(callback ?? '');
 }
 
 async function sessionConnection(provider: Provider, interaction: Interaction): Promise<string | undefined> {

@@ -24,7 +24,7 @@ import {
 import { type Profile, profileOf } from '../../records/clients/compliance-levels.ts';
 import { type DistinguishedName, parseName } from '../../records/clients/distinguished-name.ts';
 import type { SessionTransfer } from '../../records/clients/session-transfer.ts';
-import { isRedirectProtected, isStrict } from '../../records/clients/third-parties.ts';
+import { isRedirectProtected, isSelfRegistered, isStrict } from '../../records/clients/third-parties.ts';
 import type { Client, ResourceServer } from '../../records/collections.ts';
 import type { ClientRecord } from '../../records/tenant/tenant.ts';
 import { clientEncryption } from './client-encryption.ts';
@@ -41,6 +41,8 @@ export interface ApplicationSettings {
   firstParty: boolean;
   /** Whether it is a third party's, without exceptions for old ones. */
   isStrict: boolean;
+  /** Whether users are shown where its requests are answered, because nobody here vouches for it. */
+  isStranger: boolean;
   /** Whether errors that nobody has seen stay on a page of this server. */
   isRedirectProtected: boolean;
   appType: ClientRecord['app_type'];
@@ -122,6 +124,7 @@ export function clientMetadata(
     standardClaims: client.standard_claims,
     firstParty: client.is_first_party,
     isStrict: isStrict(client),
+    isStranger: isStrict(client) || isSelfRegistered(client),
     isRedirectProtected: isRedirectProtected(client),
     appType: client.app_type,
     isForwardedAddressTrusted:

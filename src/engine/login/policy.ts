@@ -4,7 +4,7 @@
 import type Provider from 'oidc-provider';
 import { errors, interactionPolicy, type KoaContextWithOIDC } from 'oidc-provider';
 import { asksEachTime } from '../../records/clients/apis.ts';
-import { recipientOf } from '../../records/clients/third-parties.ts';
+import { hostOfCallback } from '../../records/clients/third-parties.ts';
 import { consentId } from '../../records/state/engine.ts';
 import { mayLogInTo } from '../../records/users/administrators.ts';
 import { authenticationClasses } from '../../records/users/authentication-classes.ts';
@@ -127,10 +127,13 @@ function isUnknownStranger({ serverLoginCallbacks, store }: PolicyDependencies) 
     const callback = String(params.redirect_uri);
     const isAsked = result?.consent !== undefined || serverLoginCallbacks.isWithoutConsent(callback);
     if (isAsked || client === undefined || account === undefined) return Check.NO_NEED_TO_PROMPT;
-    if (!applicationSettings(client).isStrict) return Check.NO_NEED_TO_PROMPT;
-    if (!('host' in (recipientOf(callback) ?? {}))) return Check.REQUEST_PROMPT;
+    if (!applicationSettings(client).isStranger) return Check.NO_NEED_TO_PROMPT;
+    const host = hostOfCallback(callback);
+    if (host === undefined) return Check.REQUEST_PROMPT;
     const id = consentId(account.accountId, client.clientId);
-    const { scopes = {} } = (await store.collection('consents').get(id)) ?? {};
+    const { scopes = {}, hosts = [] } = (await store.collection('consents').get(id)) ?? {};
+    // What a user has allowed is sent to no host that they have not seen: an application may have several.
+    if (!hosts.includes(host)) return Check.REQUEST_PROMPT;
     const wanted = [OIDC_CONSENT_KEY, ...Object.keys(oidc.resourceServers ?? {})];
     return wanted.every((key) => scopes[key] !== undefined) ? Check.NO_NEED_TO_PROMPT : Check.REQUEST_PROMPT;
   };

@@ -180,15 +180,20 @@ export function storeGrants(provider: Provider, loginActions: Pick<LoginActions,
   };
 }
 
+/** The most hosts that are remembered of an application; it may have 10 callbacks if it registered itself. */
+const MAX_HOSTS = 20;
+
 /**
  * Adds to what a user has consented to for an application; concurrent consents are merged.
  * @param scopes by consent key: {@link OIDC_CONSENT_KEY} or a resource indicator.
+ * @param host where the user was told that the access goes; undefined where the page does not say it.
  */
 export async function rememberConsent(
   store: Store,
   userId: string,
   clientId: string,
   scopes: Readonly<Record<string, readonly string[]>>,
+  host?: string,
 ): Promise<void> {
   const consents = store.collection('consents');
   const id = consentId(userId, clientId);
@@ -199,12 +204,16 @@ export async function rememberConsent(
         [...new Set([...(before[key] ?? []), ...(scopes[key] ?? [])])],
       ]),
     );
-  await consents.upsert(id, (current) => ({
-    id,
-    user_id: userId,
-    client_id: clientId,
-    scopes: merge(current?.scopes ?? {}),
-  }));
+  await consents.upsert(id, (current) => {
+    const hosts = [...new Set([...(current?.hosts ?? []), ...(host === undefined ? [] : [host])])];
+    return {
+      id,
+      user_id: userId,
+      client_id: clientId,
+      scopes: merge(current?.scopes ?? {}),
+      ...(hosts.length > 0 && { hosts: hosts.slice(-MAX_HOSTS) }),
+    };
+  });
 }
 
 /**

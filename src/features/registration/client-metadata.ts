@@ -10,6 +10,8 @@ import type { ClientRecord } from '../../records/tenant/tenant.ts';
 export function isRegistrable(text: string): boolean {
   const url = URL.parse(text);
   if (url === null || /[^\x21-\x7e]|[#*{}\\]/.test(text) || url.username + url.password !== '') return false;
+  // The same host as without it, in another text than the one that is compared and shown.
+  if (url.hostname.endsWith('.')) return false;
   if (url.protocol === 'http:') return isLoopback(url.hostname);
   return url.protocol === 'https:' || /^[a-z][a-z\d+-]*(\.[a-z\d+-]+)+:$/.test(url.protocol);
 }

@@ -243,17 +243,16 @@ async function replace(
   // Of the mode that it was registered in, whatever the tenant's is by now.
   const mode = before.client.third_party_security_mode ?? 'strict';
   const client = clientOf(body, { clientId: before.id, mode, secret });
-  const isKnown = before.last_used_at !== undefined;
-  if (
-    isKnown &&
-    (client.name !== before.client.name || placesOf(client.callbacks) !== placesOf(before.client.callbacks))
-  )
-    throw invalidMember('users have allowed it under its name and hosts: register another application');
-  const change = (current: object): RegistrationRecord => ({
-    ...(current as RegistrationRecord),
-    client: { ...(current as RegistrationRecord).client, ...client },
-    metadata: metadataOf(body, client),
-  });
+  const change = (record: object): RegistrationRecord => {
+    const current = record as RegistrationRecord;
+    const isShown =
+      client.name === current.client.name &&
+      placesOf(client.callbacks) === placesOf(current.client.callbacks);
+    // Judged in the write: a user may have allowed it something meanwhile.
+    if (current.last_used_at !== undefined && !isShown)
+      throw invalidMember('users have allowed it under its name and hosts: register another application');
+    return { ...current, client: { ...current.client, ...client }, metadata: metadataOf(body, client) };
+  };
   const after = await deps.store.collection('registrations').update(before.id, change);
   if (after === undefined)
     throw new AuthError(401, 'invalid_token', 'The registration access token is invalid.');

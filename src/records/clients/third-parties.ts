@@ -96,6 +96,12 @@ export function recipientOf(callback: string): Recipient | undefined {
   return /^(localhost|127(\.\d+){3}|\[::1\])$/.test(url.hostname) ? { device: true } : { host: url.host };
 }
 
+/** Returns the host to which a redirect URI leads; undefined where any program of a device can be there. */
+export function hostOfCallback(callback: string): string | undefined {
+  const recipient = recipientOf(callback);
+  return recipient !== undefined && 'host' in recipient ? recipient.host : undefined;
+}
+
 /**
  * Characters that are not seen, or change how their neighbours are shown: a name with them can look like another one.
  */

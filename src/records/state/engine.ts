@@ -60,6 +60,8 @@ export interface ConsentRecord extends Stored {
   user_id: string;
   client_id: string;
   scopes: Record<string, string[]>;
+  /** The hosts of callbacks that the user was shown for a stranger's application. */
+  hosts?: string[];
 }
 
 export function consentId(userId: string, clientId: string): string {
