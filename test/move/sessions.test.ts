@@ -153,8 +153,9 @@ describe('a session of the old tenant', () => {
     const browser = await loggedIn();
     const away = await authorize(browser.here, webRequest({ prompt: 'none' }));
     const back = await browser.there.get(away.location);
-    const other = browserAt(server, old);
+    const other = await loggedIn();
     expect(responseOf(await other.here.get(back.location))).to.include({ error: 'login_required' });
+    expect(responseOf(await begin(other)), 'still sent').to.have.property('code');
     expect((await browser.here.get(back.location)).status, 'used up').to.equal(400);
   });
 

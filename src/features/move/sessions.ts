@@ -240,7 +240,8 @@ async function handleAnswer(deps: SessionCallbackDependencies, ctx: Context): Pr
   if (!isAsker && question.silent === undefined) throw requestExpired();
   if ((await challenges.spendTicket(QUESTION, state)) === undefined) throw requestExpired();
   const login = isAsker ? await loginOf(deps, ctx, question, answer) : undefined;
-  if (login === undefined) pauseOf(question.isFramed).set(ctx, newBrowserSecret(deps.random));
+  // Not in a browser that was led here with the question of another one, whose session would not be found then.
+  if (isAsker && login === undefined) pauseOf(question.isFramed).set(ctx, newBrowserSecret(deps.random));
   const { silent, uid = '' } = question;
   if (silent !== undefined) return deps.authorization.answerSilent(ctx, silent, login);
   ctx.status = 303;
