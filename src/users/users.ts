@@ -31,6 +31,7 @@ import type { Login } from './login.ts';
 import { type MirroredUser, mirrorUser } from './mirrored.ts';
 import { permissionsAt } from './permissions.ts';
 import { rootProfile } from './profile.ts';
+import { removalWrites } from './removed-users.ts';
 import { idOfStable, type StableAccount } from './stable-id.ts';
 import { stillWrite } from './still.ts';
 import { makeOldUser } from './transfer/moved-one.ts';
@@ -220,7 +221,10 @@ export function createUsers(deps: UsersDependencies): TenantUsers {
     loginWrite: (userId, ip) => loginWrite(userId, ip, now),
     confirmEmail: (userId, email) => confirmEmail(deps, userId, email),
     updateLinked: (userId, identityId, patch) => updateLinked(deps, userId, identityId, patch),
-    remove: (userId, by) => removeUser(deps, userId, by && [stillWrite(by)]),
+    remove: async (userId, by) => {
+      const still = by === undefined ? [] : [stillWrite(by)];
+      await removeUser(deps, userId, [...still, ...(await removalWrites(deps, userId))]);
+    },
     proveEmail: (userId, email) => proveEmail(deps, userId, email),
     update: (userId, patch, merge, applies) => updateUser(deps, userId, patch, merge, applies),
   };

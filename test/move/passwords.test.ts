@@ -214,6 +214,19 @@ describe('passwords of the old tenant', () => {
     expect(server.logged()).not.to.contain(person.password).and.not.to.contain(MOVE_CLIENT.client_secret);
   });
 
+  it('bring no user back who was removed here, whose address is free again', async () => {
+    const person = await old.add();
+    expect((await login(person)).status).to.equal(200);
+    await server.users.remove(person.id);
+    await expectRefused(await login(person), person);
+    const answer = await createAgent(server).request('/dbconnections/signup', {
+      json: { client_id: 'web', connection: 'users', email: person.email, password: 'Anew-1234-anew' },
+    });
+    expect(answer.status, answer.text).to.equal(200);
+    expect(await server.users.get(person.id)).to.equal(undefined);
+    expect(await isHere(person.email)).to.equal(true);
+  });
+
   it('make one user of fifty logins at once', async () => {
     const person = await old.add();
     const before = (await state()).moved;

@@ -17,6 +17,7 @@ import type { Config } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';
 import { type DatabaseUser, databaseUser } from '../../users/database-user.ts';
 import type { ImportedFactor } from '../../users/imported-factors.ts';
+import { wasRemovedSince } from '../../users/removed-users.ts';
 import { userEvents } from '../../users/users-declaration.ts';
 import { type DatabaseRequest, databaseFailed } from '../connections/database/custom/custom-run.ts';
 import type { OldTenantUsers, WrongPassword } from '../connections/database/custom/database-custom.ts';
@@ -70,7 +71,8 @@ export function oldPasswords(deps: PasswordBridgeDependencies): OldTenantUsers {
       try {
         const move = await requireMove(deps, request.connection);
         const found = await deps.directory.find(move, request.connection.name, request.identifier);
-        return found && (await userFor(deps, move, request, { ...found, hasFactor: false }));
+        if (found === undefined || (await wasRemoved(deps, move, request, found.user))) return undefined;
+        return await userFor(deps, move, request, { ...found, hasFactor: false });
       } catch (thrown) {
         failed(request, reasonOf(thrown));
         throw databaseFailed();
@@ -126,6 +128,8 @@ async function login(
   const answer = await askPassword(deps, move, request, password);
   if ('wrong' in answer) return answer;
   const found = await userOf(deps, move, request, answer.userId);
+  if (await wasRemoved(deps, move, request, found.user))
+    throw new OldTenantFault('its user was removed here');
   return userFor(deps, move, request, { ...found, hasFactor: answer.userId === undefined });
 }
 
@@ -219,6 +223,16 @@ async function userOf(
   if (identity === undefined)
     throw new OldTenantFault('it let another user in than the one who was asked for');
   return { user, identity };
+}
+
+/** Returns whether a user was removed here since the passwords of their connection are asked for. */
+async function wasRemoved(
+  { store }: Pick<PasswordBridgeDependencies, 'store'>,
+  move: Move,
+  { connection }: DatabaseRequest,
+  { user_id }: OldUser,
+): Promise<boolean> {
+  return wasRemovedSince(store, user_id, move.passwords[connection.id]?.opened_at ?? move.opened_at);
 }
 
 // What a user of the old tenant is here.
