@@ -13,6 +13,7 @@ import {
   webRequest,
 } from '../support/flows.ts';
 import type { TestServer } from '../support/server.ts';
+import { tenantWith } from '../support/tenant.ts';
 import {
   answering,
   broken,
@@ -362,5 +363,38 @@ describe('a session of the old tenant', () => {
       isLoginPage(await browser.follow(await browser.here.get(back.location))),
       'ended on the way',
     ).to.equal(true);
+  });
+});
+
+describe('codes of no session during a move', () => {
+  it('are limited before the old tenant is asked, and those that it accepts take nothing from the limit', async () => {
+    const old = await startStandIn();
+    const limits = { rateLimits: { oldSessionsOfAddress: { capacity: 3, perMinute: 1 } } };
+    const server = await startNew(old, tenantWith({ attackProtection: limits }, newTenant));
+    try {
+      await openBridges(server, old);
+      const silent = webRequest({ prompt: 'none' });
+      const begin = async (browser: Browser) =>
+        responseOf(await browser.follow(await authorize(browser.here, silent)));
+      for (let n = 0; n < 4; n++) {
+        const browser = browserAt(server, old);
+        await logIn(browser.there, { url: old.origin }, webRequest(), OLD.bcrypt);
+        expect(await begin(browser)).to.have.property('code');
+      }
+      old.reset();
+      old.instead['GET /authorize'] = ({ query }, response) => {
+        const location = `${query.redirect_uri}?${new URLSearchParams({ code: 'invented', state: query.state ?? '' })}`;
+        response.writeHead(302, { location }).end();
+      };
+      for (let n = 0; n < 5; n++)
+        expect(await begin(browserAt(server, old))).to.include({ error: 'login_required' });
+      expect(old.asked('/oauth/token').length).to.equal(3);
+      server.tick(60_000);
+      await begin(browserAt(server, old));
+      expect(old.asked('/oauth/token').length).to.equal(4);
+    } finally {
+      await server.stop();
+      await old.stop();
+    }
   });
 });

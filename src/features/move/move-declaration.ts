@@ -4,6 +4,8 @@ import { eventTypesOf } from '../../records/base/log-events.ts';
 
 const UNKNOWN_TOKENS = '`/oauth/token` with a refresh token that the old tenant of a move does not accept';
 
+const UNKNOWN_CODES = '`/move/callback` with a code that the old tenant of a move does not accept';
+
 export const moveLimits = limitsOf({
   oldPasswords: {
     capacity: 600,
@@ -11,6 +13,8 @@ export const moveLimits = limitsOf({
     per: 'tenant',
     where: 'passwords, addresses and usernames that the old tenant of a move is asked for',
   },
+  oldSessionsOfAddress: { capacity: 60, perMinute: 30, per: 'address', where: UNKNOWN_CODES },
+  oldSessions: { capacity: 600, perMinute: 600, per: 'tenant', where: UNKNOWN_CODES },
   oldTokensOfAddress: {
     capacity: 30,
     perMinute: 10,

@@ -4,6 +4,7 @@
 import type { Context } from 'koa';
 import type { Logger } from 'pino';
 import type { Challenges } from '../../capabilities/protection/challenges.ts';
+import type { RateLimits } from '../../capabilities/protection/rate-limit.ts';
 import { loginRequirements } from '../../engine/admission/second-factor.ts';
 import type {
   AuthorizationEndpoint,
@@ -33,7 +34,7 @@ import { asksForLogin } from '../connections/redirect.ts';
 import { FACTOR_STEP, waitsForLogin } from '../flow/finish.ts';
 import { type HostedDependencies, openRequestPage } from '../flow/request-page.ts';
 import type { CountMove } from './move-counts.ts';
-import { moveEvents } from './move-declaration.ts';
+import { moveEvents, moveLimits } from './move-declaration.ts';
 import { SESSION_CALLBACK } from './old-credentials.ts';
 import { OldTenantFault } from './old-requests.ts';
 import { type OldTokenDependencies, requestOldTokens, verifyOldIdToken } from './old-tokens.ts';
@@ -219,6 +220,7 @@ export interface SessionCallbackDependencies
   users: Pick<Users, 'credentialVersion'>;
   events: Pick<Events, 'record'>;
   log: Pick<Logger, 'warn'>;
+  rateLimits: Pick<RateLimits, 'spend' | 'giveBack'>;
   countMove: CountMove;
 }
 
@@ -286,9 +288,12 @@ async function loginOf(
   // Judged again: it may have ended while the browser was away.
   if (move === undefined || !isOpen(move, move.sessions, wallClock())) return undefined;
   const about = { client_id: question.clientId, ip: ctx.ip };
+  // Anybody can invent codes. Only those that the old tenant does not accept take from the limits in the end.
+  if (answer.code !== undefined && !(await spendLimits(deps, ctx))) return undefined;
   try {
     const proved = await identify(deps, move, question, answer);
     if (proved === undefined) return undefined;
+    for (const [limit, key] of limitsFor(ctx)) await deps.rateLimits.giveBack(limit, key);
     const login = await admitted(deps, ctx, move, { ...proved, question });
     deps.countMove('sessions', 'moved');
     const { userId: user_id, amr, authTime } = login;
@@ -303,6 +308,21 @@ async function loginOf(
     if (!isRefused) log.warn({ err: thrown }, 'a session of the old tenant was not moved');
     return undefined;
   }
+}
+
+const limitsFor = (ctx: Context) =>
+  [
+    [moveLimits.oldSessionsOfAddress, ctx.ip],
+    [moveLimits.oldSessions, ''],
+  ] as const;
+
+/** Takes what asking the old tenant needs from the limits. @returns false if there were too many. */
+async function spendLimits(
+  { rateLimits }: Pick<SessionCallbackDependencies, 'rateLimits'>,
+  ctx: Context,
+): Promise<boolean> {
+  for (const [limit, key] of limitsFor(ctx)) if (!(await rateLimits.spend(limit, key))) return false;
+  return true;
 }
 
 /** Errors that mean that the browser has no session there, or none that would do without a page. */
