@@ -63,7 +63,7 @@ export function linesOf(changes: readonly Change[]): string[] {
   const written = new Set(changes.map((one) => one.after && labelOf(one.collection, { ...one.after })));
   return changes.flatMap(({ collection, before, after }) => {
     const label = labelOf(collection, (after ?? before) as Readonly<Record<string, unknown>>);
-    if (before === undefined) return [`+ ${label}${madeFor(collection, after)}`];
+    if (before === undefined) return [`+ ${label || collection}${madeFor(collection, after)}`];
     if (after === undefined) {
       // A connection that only gets another id keeps its users.
       return [`- ${label}${collection === 'connections' && !written.has(label) ? ' (with its users)' : ''}`];
