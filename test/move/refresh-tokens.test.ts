@@ -434,6 +434,28 @@ describe('unknown refresh tokens during a move', () => {
     }
   });
 
+  it('of applications that registered themselves are not asked about', async () => {
+    const old = await startStandIn();
+    const flags = { enable_dynamic_client_registration: true };
+    const server = await startNew(old, tenantWith({ tenant: { flags } }, newTenant));
+    try {
+      await openBridges(server, old);
+      const registration = { json: { redirect_uris: ['https://agent.example.test/callback'] } };
+      const registered = await createAgent(server).request('/oidc/register', registration);
+      expect(registered.status, registered.text).to.equal(201);
+      const { client_id, client_secret } = registered.json();
+      old.reset();
+      const refresh_token = `v1.${'M'.repeat(80)}`;
+      const json = { grant_type: 'refresh_token', client_id, client_secret, refresh_token };
+      const answer = await createAgent(server).request('/oauth/token', { json });
+      expect(answer.json().error).to.equal('invalid_grant');
+      expect(old.asked('/oauth/token').length).to.equal(0);
+    } finally {
+      await server.stop();
+      await old.stop();
+    }
+  });
+
   it('wait for the old tenant only so long', async () => {
     const old = await startStandIn();
     const server = await startNew(old, newTenant, { oldTenant: 500 });
