@@ -11,6 +11,7 @@ import { credentialId, isNameOnly } from '../records/clients/client-keys.ts';
 import { isStrict } from '../records/clients/third-parties.ts';
 import type { Records } from '../records/collections.ts';
 import type { ClientRecord, ConnectionRecord, TenantFile, TenantRecord } from '../records/tenant/tenant.ts';
+import { withFactorTemplates } from '../records/users/guardian.ts';
 import type { Random } from '../runtime/secrets.ts';
 import { sha256Hex } from '../runtime/secrets.ts';
 import { documentsOf } from './documents.ts';
@@ -120,11 +121,13 @@ function settingsOf(
     networkACLs,
     prompts,
     unmanaged,
-    guardianSettings = before?.guardianSettings,
+    guardianSettings: ownSettings = before?.guardianSettings,
+    guardianFactorTemplates,
     managementApi = before?.managementApi,
     branding: { templates: _templates, ...branding },
     ...settings
   } = file;
+  const guardianSettings = withFactorTemplates(ownSettings, guardianFactorTemplates);
   const { customText: _texts, partials: _partials, ...rest } = prompts ?? {};
   const { account_page: accountPage, ...tenant } = settings.tenant;
   const application = accountPage.client_id && clientId(accountPage.client_id);

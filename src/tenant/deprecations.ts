@@ -31,7 +31,7 @@ const DEPRECATED: readonly Deprecation[] = [
   member('hooks', 'actions of the same trigger'),
   member('migrations', 'nothing, the deploy tool ignores it'),
   member('guardianFactorProviders', 'phoneProviders'),
-  member('guardianFactorTemplates', 'phoneTemplates'),
+  member('guardianFactorTemplates', 'phoneTemplates', { works: true }),
   member('guardianPhoneFactorSelectedProvider', 'phoneProviders'),
   member('tenant.change_password', TENANT_PAGE),
   member('tenant.guardian_mfa_page', TENANT_PAGE),

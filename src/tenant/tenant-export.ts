@@ -2,6 +2,7 @@
 import { stringify } from 'yaml';
 import { strategyRecord } from '../records/connections/connections.ts';
 import { tenantFileSchema } from '../records/tenant/tenant.ts';
+import { guardianSections } from '../records/users/guardian.ts';
 import type { Store } from '../store/contract.ts';
 import { documentSectionsOf, isDeclarable } from './documents.ts';
 import { storedRecords, type TenantRecords } from './tenant-records.ts';
@@ -48,6 +49,7 @@ function fileOf({ tenant: [settings], ...records }: TenantRecords): object {
   const documents = documentSectionsOf(records.documents);
   return {
     ...sections,
+    ...guardianSections(sections.guardianSettings),
     ...documents,
     branding: { ...branding, ...documents.branding },
     prompts: { ...(prompts as object | undefined), ...documents.prompts },

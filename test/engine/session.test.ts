@@ -48,6 +48,33 @@ describe('the lifetime of a session', () => {
     expect(responseOf(await silent(browser))).to.include({ error: 'login_required' });
   });
 
+  it('ends with the browser where the tenant says so, from the next answer on, and outlives it otherwise', async () => {
+    const browser = createAgent(server);
+    const cookie = async (answer: { headers: { 'set-cookie'?: string[] } }) =>
+      answer.headers['set-cookie']?.find((one) => one.startsWith('__Host-gatehouse_session='));
+    await logIn(browser, server, webRequest());
+    expect(await cookie(await silent(browser))).to.match(/; expires=\w{3}, \d{2} /);
+    const change = (mode: string) =>
+      server.store.collection('tenant').update('tenant', (record) => ({
+        ...record,
+        tenant: { ...record.tenant, session_cookie: { mode: mode as 'persistent' } },
+      }));
+    await change('non-persistent');
+    const other = createAgent(server);
+    await logIn(other, server, webRequest());
+    for (const one of [browser, other]) {
+      const answer = await silent(one);
+      expect(responseOf(answer)).to.have.property('code');
+      expect(await cookie(answer))
+        .to.be.a('string')
+        .and.not.match(/expires|max-age/i);
+    }
+    await change('persistent');
+    expect(await cookie(await silent(browser))).to.match(/; expires=/);
+    server.tick(2.1 * HOUR);
+    expect(responseOf(await silent(other))).to.include({ error: 'login_required' });
+  });
+
   it('does not satisfy a smaller max_age, and the new login has its own auth_time', async () => {
     const browser = createAgent(server);
     await logIn(browser, server, webRequest());

@@ -127,6 +127,10 @@ guardianFactors: [{ name: duo, enabled: true }, { name: otp, enabled: true }]
 triggers: { login-post-identifier: [{ action_name: A }], post-login: [] }
 actions: [{ name: A, code: 'exports.onExecutePostLogin = (e, api) => api.prompt.render("f")', deployed: true }]
 attackProtection: { captcha: { active_provider_id: hcaptcha }, breachedPasswordDetection: { enabled: false } }
+tenant:
+  session_cookie: { mode: non-persistent }
+  flags: { enforce_client_authentication_on_passwordless_start: true }
+guardianFactorTemplates: [{ name: sms, enrollment_message: '{{code}}', verification_message: '{{code}}' }]
 `);
     const absent = report.objects.filter(({ verdict }) => verdict === 'not in force').map(({ name }) => name);
     expect(absent).to.have.members([
@@ -140,6 +144,8 @@ attackProtection: { captcha: { active_provider_id: hcaptcha }, breachedPasswordD
       'captcha',
     ]);
     expect(verdictOf(report, 'Plain')).to.equal('in force');
+    expect(verdictOf(report, 'sms')).to.equal('in force');
+    expect(report.objects.find(({ section }) => section === 'tenant')?.verdict).to.equal('in force');
     expect(verdictOf(report, 'breachedPasswordDetection')).to.equal('in force');
     expect(report.faults).to.deep.equal([]);
     expect(report.code).to.equal(2);

@@ -189,6 +189,7 @@ describe('a tenant that is exported and applied', () => {
       themes: _h,
       prompts: _p,
       guardianSettings: _g,
+      guardianFactorTemplates: _m,
       logStreams: _l,
       customDomains: _c,
       ...rest

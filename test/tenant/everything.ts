@@ -101,6 +101,9 @@ export const EVERYTHING = {
   ],
   customDomains: [{ domain: 'login.example.test', type: 'self_managed_certs' }],
   guardianSettings: { phone: { message_types: ['sms'] } },
+  guardianFactorTemplates: [
+    { name: 'sms', enrollment_message: 'Welcome: {{code}}', verification_message: 'Back: {{code}}' },
+  ],
   emailTemplates: [
     {
       template: 'welcome_email',

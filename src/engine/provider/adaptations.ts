@@ -91,7 +91,7 @@ export function adaptEngine(
   adaptAddresses(OIDCContext, provider, config);
   useParsedBody(OIDCContext);
   stateRequestedClass(OIDCContext, config);
-  adaptSessions(provider, wallClock);
+  adaptSessions(provider, wallClock, config);
   adaptIdToken(IdToken, { config, customClaims, loginActions });
   adaptTokens(provider, random);
   readGrantParameters(grantParameters(provider), () => Provider.ctx?.oidc.body?.grant_type);
@@ -118,8 +118,18 @@ function stateRequestedClass({ prototype }: RequestClass, config: Pick<Config, '
   });
 }
 
-function adaptSessions(provider: Provider, wallClock: Clock): void {
+function adaptSessions(provider: Provider, wallClock: Clock, config: Pick<Config, 'settings'>): void {
   const { Grant, Session } = classesOf(provider);
+
+  // The engine gives the cookie of a session that is not transient an end, and asks each time it sets the cookie.
+  // docs/understand/decisions/sessions-logout.md#the-tenants-session_cookiemode-decides-each-time-the-session-cookie-is-set
+  setPayload(
+    Session,
+    Session.IN_PAYLOAD.filter((member) => member !== 'transient'),
+  );
+  Object.defineProperty(Session.prototype, 'transient', {
+    get: () => config.settings().tenant.session_cookie?.mode === 'non-persistent',
+  });
 
   // All applications of a session share one `sid`, which identifies the session, in a logout_hint too. The engine
   // makes one per application. The session's uid is neither the cookie's value nor a key to anything.

@@ -66,12 +66,13 @@ export const tenantRules: Rules = {
     isTrue,
   ),
   'tenant.flags.no_disclose_enterprise_connections': absent(
-    'the login widget is told the enterprise connections of an application',
+    '/client/<client_id>.js still names the enterprise connections of an application, with their domains',
     isTrue,
   ),
-  'tenant.flags.enforce_client_authentication_on_passwordless_start': absent(
-    '/passwordless/start does not ask applications for their secret; /passwordless/verify does',
-    isTrue,
+  'tenant.flags.enforce_client_authentication_on_passwordless_start': differently(
+    '/passwordless/start always refuses a confidential application without its authentication',
+    'clients-keys.md#passwordlessverify-authenticates-confidential-applications',
+    isFalse,
   ),
   'tenant.flags.remove_alg_from_jwks': absent('keys at /.well-known/jwks.json name their algorithm', isTrue),
   'tenant.flags.mfa_show_factor_list_on_enrollment': absent(
@@ -132,10 +133,7 @@ export const tenantRules: Rules = {
   ),
   'tenant.session_lifetime_in_minutes': absent('only session_lifetime, in hours, is read'),
   'tenant.idle_session_lifetime_in_minutes': absent('only idle_session_lifetime, in hours, is read'),
-  'tenant.session_cookie': absent(
-    'sessions last after the browser is closed',
-    (value) => (value as Item | null)?.mode === 'non-persistent',
-  ),
+  'tenant.session_cookie': inForce,
   'tenant.sandbox_version': differently(
     'Actions and scripts run in QuickJS, whatever version of Node.js is named',
     'actions-scripts.md#scripts-run-in-quickjs-compiled-to-webassembly-in-threads',
@@ -242,7 +240,8 @@ export const tenantRules: Rules = {
 
   guardianFactorProviders: inForce,
   'guardianFactorProviders.*': inForce,
-  'guardianFactorTemplates.*': absent('codes of second factors are sent with our text'),
+  guardianFactorTemplates: inForce,
+  'guardianFactorTemplates.*': inForce,
   guardianPhoneFactorSelectedProvider: inForce,
   'guardianPhoneFactorMessageTypes.message_types': absent(
     'codes are not spoken in a call: they are sent as text',

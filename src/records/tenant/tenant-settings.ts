@@ -70,6 +70,10 @@ const registrationSchema = z.strictObject({
   unused_days: z.number().int().min(1).max(365).optional(),
 });
 
+export const sessionCookieSchema = z.looseObject({
+  mode: z.enum(['persistent', 'non-persistent']).nullish(),
+});
+
 const settingsSchema = z.looseObject({
   friendly_name: z.string().default('Gatehouse'),
   picture_url: z.string().optional(),
@@ -84,6 +88,8 @@ const settingsSchema = z.looseObject({
   session_lifetime: hours.default(168),
   /** In hours. */
   idle_session_lifetime: hours.default(72),
+  /** Whether the cookie of a session ends with the browser (`non-persistent`), or as late as the session (the default). */
+  session_cookie: sessionCookieSchema.nullish(),
   default_directory: z.string().optional(),
   /** Where a login begins that no application begins. */
   default_redirection_uri: z.string().optional(),

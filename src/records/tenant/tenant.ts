@@ -8,7 +8,12 @@ import { clientGrantSchema, managementApiSchema, resourceServerSchema } from '..
 import { clientSchema } from '../clients/clients.ts';
 import { connectionSchema, type databaseOptionsSchema, databaseSchema } from '../connections/connections.ts';
 import { customClaimsSchema } from '../users/custom-claims.ts';
-import { guardianFactorsSchema, guardianPoliciesSchema, webPushSchema } from '../users/guardian.ts';
+import {
+  guardianFactorsSchema,
+  guardianFactorTemplatesSchema,
+  guardianPoliciesSchema,
+  webPushSchema,
+} from '../users/guardian.ts';
 import { roleSchema } from '../users/roles.ts';
 import { PROFILE_CLAIMS, type ProfileClaim } from '../users/users.ts';
 import { emailProviderSchema, emailTemplateSchema } from './delivery.ts';
@@ -137,6 +142,7 @@ export const tenantFileSchema = z.looseObject({
   /** An extension of the hosted format: claims that the tenant declares. */
   customClaims: customClaimsSchema.optional(),
   guardianFactors: guardianFactorsSchema,
+  guardianFactorTemplates: guardianFactorTemplatesSchema,
   guardianPolicies: guardianPoliciesSchema,
   webPush: webPushSchema,
   emailProvider: emailProviderSchema.optional(),

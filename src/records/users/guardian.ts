@@ -42,6 +42,38 @@ export function roamingVerification(
   return roamingSettings.safeParse(guardianSettings).data?.[ROAMING_SETTINGS].userVerification;
 }
 
+/** The messages with codes, as the deploy tool writes them. It knows those of `sms` only. */
+export const guardianFactorTemplatesSchema = z
+  .array(
+    z.looseObject({
+      name: z.enum(['sms']),
+      enrollment_message: z.string().nullish(),
+      verification_message: z.string().nullish(),
+    }),
+  )
+  .optional();
+
+/** The name of the messages among the settings of factors, where the Management API keeps them. */
+const SMS_TEMPLATES = 'sms/templates';
+
+/** Returns the stored settings of factors with these messages. */
+export function withFactorTemplates(
+  settings: unknown,
+  templates: z.output<typeof guardianFactorTemplatesSchema> = [],
+): unknown {
+  if (templates.length === 0) return settings;
+  const messages = templates.map(({ name: _sms, ...rest }) => [SMS_TEMPLATES, rest]);
+  return { ...Object(settings), ...Object.fromEntries(messages) };
+}
+
+/** Returns the sections of a tenant file for stored settings of factors: the messages have one of their own. */
+export function guardianSections(settings: unknown): Record<string, unknown> {
+  if (settings === undefined) return {};
+  const { [SMS_TEMPLATES]: messages, ...guardianSettings } = settings as Readonly<Record<string, unknown>>;
+  if (messages === undefined) return { guardianSettings };
+  return { guardianSettings, guardianFactorTemplates: [{ name: 'sms', ...Object(messages) }] };
+}
+
 const policy = z.enum(['all-applications', 'confidence-score', 'never']);
 
 /** The deploy tool writes `{ policies: [] }`; a bare list is accepted too. An empty list means never. */

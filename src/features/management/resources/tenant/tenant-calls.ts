@@ -1,7 +1,7 @@
 // `/tenants/settings`, `/branding` and `/prompts`: the tenant's settings.
 import { z } from 'zod';
 import { brandingSchema } from '../../../../records/tenant/tenant.ts';
-import { tenantSettingsSchema } from '../../../../records/tenant/tenant-settings.ts';
+import { sessionCookieSchema, tenantSettingsSchema } from '../../../../records/tenant/tenant-settings.ts';
 import { CLASS_MEANINGS } from '../../../../records/users/authentication-classes.ts';
 import { LANGUAGES } from '../../../../tenant/languages.ts';
 import { type Call, callsWith, ok } from '../../call.ts';
@@ -41,7 +41,7 @@ const settings = z.strictObject(
       ephemeral_session_lifetime_in_minutes: minutes,
       idle_ephemeral_session_lifetime: hours,
       idle_ephemeral_session_lifetime_in_minutes: minutes,
-      session_cookie: object,
+      session_cookie: sessionCookieSchema,
       sessions: object,
       oidc_logout: object,
       enabled_locales: texts,
