@@ -122,6 +122,12 @@ export const BY_OTHER_PROOF: Record<string, readonly string[]> = {
     'POST /dbconnections/signup',
     'POST /dbconnections/change_password',
   ],
+  'nothing, because it changes no account: the language of the pages, and an application that registers itself':
+    ['POST /u/language', 'POST /oidc/register'],
+  'the registration token of an application, for its own record': [
+    'PUT /oidc/register/:client_id',
+    'DELETE /oidc/register/:client_id',
+  ],
 };
 
 /** The calls of the Management API with a user's own token. */
