@@ -4,7 +4,8 @@
 /** An organization as far as an address may depend on it. */
 type Owner = { readonly metadata?: unknown } | undefined;
 
-const PLACEHOLDER = /\{organization\.metadata\.(public_[^{}]{0,255})\}/gi;
+const PLACEHOLDER = /\{([^{}]+)\}/g;
+const METADATA = 'organization.metadata.';
 
 /** What may stand in a host: no separator of a URL, so that the rest of the address stays what it is, and no empty label. */
 const HOST_PART = /^(?!\.)(?:[a-z\d-]|\.(?=[a-z\d])){1,253}(?::\d{1,5})?$/i;
@@ -20,8 +21,10 @@ export function loginAddressOf(
   if (address === undefined || !/\{(?:organization|custom_domain)\./i.test(address)) return address;
   const [, scheme = '', authority = '', rest = ''] = /^(https?:\/\/)([^/?#]*)(.*)$/is.exec(address) ?? [];
   const values = (organization?.metadata ?? {}) as Readonly<Record<string, unknown>>;
-  const filled = authority.replace(PLACEHOLDER, (placeholder, key: string) => {
-    const value = Object.hasOwn(values, key) ? values[key] : undefined;
+  const filled = authority.replace(PLACEHOLDER, (placeholder, name: string) => {
+    const key = name.slice(METADATA.length);
+    const isPublic = name.toLowerCase().startsWith(`${METADATA}public_`);
+    const value = isPublic && Object.hasOwn(values, key) ? values[key] : undefined;
     return typeof value === 'string' && HOST_PART.test(value) ? value.toLowerCase() : placeholder;
   });
   const isComplete = !/[{}@]/.test(filled) && !/\{(?:organization|custom_domain)\./i.test(rest);

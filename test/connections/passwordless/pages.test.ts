@@ -154,7 +154,7 @@ describe('the hosted passwordless pages', () => {
     const first = await askByEmail(email);
     const resend = page.locator('[data-cooldown]');
     expect(await resend.isDisabled()).to.equal(true);
-    expect(await resend.textContent()).to.match(/^Another code in \d+ s$/);
+    expect(await resend.textContent()).to.match(/^Another code in \d+ sec$/);
     server.tick(31_000);
     await page.clock.fastForward(31_000);
     await page.getByRole('button', { name: 'Send another code' }).click();
