@@ -115,6 +115,17 @@ const waitingChallenges: Bound<ChallengeRecord> = {
   },
 };
 
+/** The purpose of the forms that administrators sent after their login had become too old. */
+export const CONSOLE_FORM = 'console_form';
+
+/** One for each administrator, as large as the largest form of the console, which has a file. */
+const consoleForms: Bound<ChallengeRecord> = {
+  kind: ({ purpose }) => (purpose === CONSOLE_FORM ? purpose : undefined),
+  max: 1_000,
+  maxLength: 1_000_000,
+  whenFull: 'evict',
+};
+
 /** Codes, links and device codes; each purpose by itself. Servers request them for all their users from one address. */
 const otherChallenges: Bound<ChallengeRecord> = {
   kind: ({ purpose }) => purpose,
@@ -124,7 +135,7 @@ const otherChallenges: Bound<ChallengeRecord> = {
 };
 
 const ARTIFACTS = [waitingRequests, pushedRequests, usedAssertions] as const;
-const CHALLENGES = [waitingChallenges, otherChallenges] as const;
+const CHALLENGES = [waitingChallenges, consoleForms, otherChallenges] as const;
 
 const artifactsSpec: CollectionSpec<ArtifactRecord> = {
   writtenFor: { strangers: ARTIFACTS, others: 'tokens and sessions of users and applications' },

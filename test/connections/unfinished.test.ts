@@ -50,7 +50,7 @@ describe('an incomplete connection', () => {
     for (const [index, [name, , , lacking]] of UNFINISHED.entries()) {
       expect(warnings.filter((one) => one.startsWith(`connections[${index}]`))).to.deep.equal(
         lacking.map(
-          (member) => `connections[${index}].options.${member}: is missing: nobody can log in with ${name}`,
+          (member) => `connections[${index}].options.${member} is missing: nobody can log in with ${name}`,
         ),
       );
     }

@@ -8,6 +8,7 @@ import type { Context } from 'koa';
 import type { VerifiedChallenge } from '../../capabilities/protection/challenges.ts';
 import { AuthError } from '../../http/errors.ts';
 import { bodyObject } from '../../http/server/body.ts';
+import { CONSOLE_FORM } from '../../records/collections.ts';
 import { isSealed, openValue, SealFault, sealValue } from '../../store/sealing/records.ts';
 import { sharedKey } from '../../store/shared-secret.ts';
 import { CONSOLE } from './console-callbacks.ts';
@@ -30,7 +31,6 @@ export interface KeptForm {
 
 type Deps = Pick<ConsoleSessionDependencies, 'challenges' | 'store' | 'random'>;
 
-const PURPOSE = 'console_form';
 const KEPT_SECONDS = 900;
 /** The maximum size, characters of JSON; the largest form of the console is a file of 500 kB. */
 const MAX_LENGTH = 640 * 1024;
@@ -49,7 +49,7 @@ export async function keepForm(
   const form: KeptForm = { path: ctx.url, from, section, body };
   if (JSON.stringify(form).length > MAX_LENGTH) return undefined;
   const { secret } = await deps.challenges.issueTicket({
-    purpose: PURPOSE,
+    purpose: CONSOLE_FORM,
     subject: userId,
     userId,
     ttlSeconds: KEPT_SECONDS,
@@ -61,7 +61,7 @@ export async function keepForm(
 /** Returns the form that is kept for this session, and leaves it there. */
 export async function readKeptForm(deps: Deps, session: ConsoleSession): Promise<KeptForm | undefined> {
   if (session.form === undefined) return undefined;
-  return decryptForm(deps, session, await deps.challenges.peekTicket(PURPOSE, session.form));
+  return decryptForm(deps, session, await deps.challenges.peekTicket(CONSOLE_FORM, session.form));
 }
 
 /**
@@ -72,7 +72,11 @@ export async function readKeptForm(deps: Deps, session: ConsoleSession): Promise
 export async function restoreForm(deps: Deps, ctx: Context, session: ConsoleSession): Promise<void> {
   const expired = new AuthError(400, 'invalid_request', 'What you had filled in is not kept any more.');
   if (session.form === undefined) throw expired;
-  const form = await decryptForm(deps, session, await deps.challenges.spendTicket(PURPOSE, session.form));
+  const form = await decryptForm(
+    deps,
+    session,
+    await deps.challenges.spendTicket(CONSOLE_FORM, session.form),
+  );
   if (form?.path !== ctx.url) throw expired;
   Object.assign(ctx.request, { body: form.body });
 }

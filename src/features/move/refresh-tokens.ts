@@ -115,14 +115,16 @@ async function redeem(
 ): Promise<OldTenantAnswer> {
   const { client, credentials, move } = open;
   const about = { client_id: client.client_id, ip: ctx.ip };
-  let tokens: OldTokens | undefined;
+  let redeemed: ReadonlySet<string> | undefined;
   try {
-    tokens = await requestOldTokens(deps, move, credentials, {
+    const tokens = await requestOldTokens(deps, move, credentials, {
       grant_type: 'refresh_token',
       refresh_token: token,
     });
     if (tokens === undefined) return 'refused';
+    redeemed = new Set([tokens.refresh_token ?? token, token]);
     const grant = await grantOf(deps, open, tokens);
+    revokeThere(deps, open, redeemed);
     const { userId: user_id, audience, scopes } = grant;
     const details = { ...(audience !== undefined && { audience }), scope: scopes.join(' ') };
     deps.events.record({ type: moveEvents.moved_refresh_token, ...about, user_id, details });
@@ -130,11 +132,13 @@ async function redeem(
   } catch (thrown) {
     const description = thrown instanceof Error ? thrown.message.slice(0, 300) : 'it failed';
     deps.events.record({ type: moveEvents.old_refresh_token_failed, ...about, description });
-    if (!(thrown instanceof NotAdmitted)) deps.log.warn({ err: thrown }, 'a refresh token was not moved');
-    return thrown instanceof NotAdmitted ? 'refused' : 'failed';
-  } finally {
-    // Also where its user is not let in here: it is out of the application's hands in any case.
-    if (tokens !== undefined) revokeThere(deps, open, new Set([tokens.refresh_token ?? token, token]));
+    if (!(thrown instanceof NotAdmitted)) {
+      // Not revoked: what failed may be the old tenant's keys, which can be read again, with the same token.
+      deps.log.warn({ err: thrown }, 'a refresh token was not moved');
+      return 'failed';
+    }
+    if (redeemed !== undefined) revokeThere(deps, open, redeemed);
+    return 'refused';
   }
 }
 
