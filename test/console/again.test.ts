@@ -191,7 +191,7 @@ describe('a form of the console that needs a recent login', () => {
       body,
       headers,
     });
-    expect((await logIn(asked)).text).to.contain(`${users.length} characters`);
+    expect((await logIn(asked)).text).to.contain(`${users.length.toLocaleString('en')} characters`);
     const begun = await owner.post('/console/users/transfer/import', { _again: '1' });
     expect(begun.location, begun.text).to.match(/\/console\/users\/transfer\/job_/);
   });
