@@ -182,11 +182,11 @@ function summaryOf(counts: MoveCounts | undefined, unread: number): string {
   } = counts ?? {};
   const lines = [
     `${read} users: ${inserted} new, ${updated} changed, ${unchanged} as they were, ${refused} refused`,
-    ...(refusedAccess > 0 ? [`${refusedAccess} lines about roles and memberships were refused`] : []),
-    ...(unread > 0 ? [`${unread} lines could not be read`] : []),
+    ...(refusedAccess > 0 ? [`refused lines about roles and memberships: ${refusedAccess}`] : []),
+    ...(unread > 0 ? [`lines that could not be read: ${unread}`] : []),
     ...(lacksFactor > 0
       ? [
-          `${lacksFactor} users had a second factor that no file has: where one is asked for, they enrol it anew`,
+          `users with a second factor that no file has: ${lacksFactor}; where one is asked for, they enrol it anew`,
         ]
       : []),
   ];

@@ -43,12 +43,12 @@ async function moveTenantOut({ host, log, sendOrder }: CommandContext, folder: s
     print(host, `${folder}: the tenant, and ${users} users`);
     print(
       host,
-      `${imports} files for the hosted service's import of users, each of at most ${IMPORT_BYTES} bytes`,
+      `files for the hosted service's import of users, each of at most ${IMPORT_BYTES} bytes: ${imports}`,
     );
     if (withoutEmail > 0)
       print(
         host,
-        `${withoutEmail} users have no e-mail address, without which that import takes none: they are apart`,
+        `users without an e-mail address, whom that import does not take, in files of their own: ${withoutEmail}`,
       );
   } catch (thrown) {
     await rm(unfinished, { recursive: true, force: true });
