@@ -1,4 +1,5 @@
 // `gatehouse export`.
+import { visible } from '../runtime/command-process.ts';
 import { readSettings } from '../settings/index.ts';
 import { writeOutput } from '../store/write-whole.ts';
 import { NOT_HELD } from '../tenant/tenant-export.ts';
@@ -11,7 +12,7 @@ export const exportTenant: CommandDeclaration = {
   run: async ({ host: { env, stdout, stderr }, sendOrder }, { output }: { output?: string }) => {
     const yaml = await sendOrder(readSettings(env), { command: 'export' });
     for (const line of yaml.split('\n'))
-      if (line.startsWith(NOT_HELD)) stderr.write(`warning: ${line.slice(2)}\n`);
+      if (line.startsWith(NOT_HELD)) stderr.write(`warning: ${visible(line.slice(2))}\n`);
     if (output === undefined) stdout.write(yaml);
     else await writeOutput(output, [yaml]);
   },

@@ -1,6 +1,6 @@
 // The commands of `gatehouse`.
 import { Command, CommanderError } from 'commander';
-import type { CommandProcess } from '../runtime/command-process.ts';
+import { type CommandProcess, visible } from '../runtime/command-process.ts';
 import { createLog } from '../runtime/log.ts';
 import { sendOrRunOrder } from '../server/administration/carry-out.ts';
 import { faultText } from '../server/fault.ts';
@@ -79,7 +79,7 @@ export async function runCommand(args: readonly string[], host: CommandProcess):
   // Whoever reads the output may stop before its end, as `head` does.
   host.stdout.on('error', (thrown: NodeJS.ErrnoException) => {
     if (thrown.code === 'EPIPE') return host.exit(0);
-    host.stderr.write(`${faultText(thrown)}\n`);
+    host.stderr.write(`${visible(faultText(thrown))}\n`);
     host.exit(1);
   });
   try {
@@ -90,7 +90,7 @@ export async function runCommand(args: readonly string[], host: CommandProcess):
       host.exitCode = thrown.exitCode;
       return;
     }
-    host.stderr.write(`${faultText(thrown)}\n`);
+    host.stderr.write(`${visible(faultText(thrown))}\n`);
     host.exit(1);
   }
 }

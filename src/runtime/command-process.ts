@@ -14,5 +14,15 @@ export interface CommandProcess {
 }
 
 export function print({ stdout }: Pick<CommandProcess, 'stdout'>, line: string): void {
-  stdout.write(`${line}\n`);
+  stdout.write(`${visible(line)}\n`);
+}
+
+/**
+ * Returns a text as a terminal may show it: names in files and records may be a stranger's, so characters that a terminal
+ * would obey, or that change the direction of what follows, are written as in JSON. Line feeds and tabs remain.
+ */
+export function visible(text: string): string {
+  return text.replaceAll(/[^\P{Cc}\n\t]|[\u202a-\u202e\u2066-\u2069]/gu, (one) => {
+    return `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  });
 }

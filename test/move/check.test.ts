@@ -53,6 +53,12 @@ describe('gatehouse move check', () => {
     );
   });
 
+  it('writes no character of an export that a terminal would obey', async () => {
+    const { stdout } = await check(COMPLETE.replace('name: Shop', 'name: "Shop\\e]0;owned\\a\\e[2J\\u202e"'));
+    expect(stdout).to.contain('Shop\\u001b]0;owned\\u0007\\u001b[2J\\u202e');
+    expect(stdout).not.to.match(/[^\P{Cc}\n]|\u202e/u);
+  });
+
   it('refuses a file that is no tenant', async () => {
     const { code, stderr } = await check('- 1\n- 2\n');
     expect(code).to.equal(1);

@@ -2,7 +2,7 @@
 import { mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { IMPORT_BYTES, leavingFiles } from '../../moving/leaving-files.ts';
-import { print } from '../../runtime/command-process.ts';
+import { print, visible } from '../../runtime/command-process.ts';
 import { directoryMode, syncDirectory } from '../../runtime/files.ts';
 import { sendOrRunTransfer } from '../../server/administration/carry-out.ts';
 import { readSettings } from '../../settings/index.ts';
@@ -29,7 +29,7 @@ async function moveTenantOut({ host, log, sendOrder }: CommandContext, folder: s
   try {
     const yaml = await sendOrder(settings, { command: 'export' });
     for (const line of yaml.split('\n'))
-      if (line.startsWith(NOT_HELD)) host.stderr.write(`warning: ${line.slice(2)}\n`);
+      if (line.startsWith(NOT_HELD)) host.stderr.write(`warning: ${visible(line.slice(2))}\n`);
     await writeOutput(join(unfinished, 'tenant.yaml'), [yaml]);
     const files = leavingFiles(unfinished);
     const transfer = { command: 'leave' } as const;
