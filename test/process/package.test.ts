@@ -49,6 +49,7 @@ const BUNDLED = [
   'commander',
   'diff',
   'hash-wasm',
+  'intl-messageformat',
   'libphonenumber-js',
   'otpauth',
   'p-queue',

@@ -59,12 +59,17 @@ const certificateBody = z.strictObject({
   pem: z.string().min(1).max(16_384),
   parse_expiry_from_cert: z.boolean().optional(),
 });
-const subjectBody = z.strictObject({
-  ...common,
-  credential_type: z.literal('cert_subject_dn'),
-  subject_dn: z.string().min(1).max(1024).optional(),
-  pem: z.string().min(1).max(16_384).optional(),
-});
+const subjectBody = z
+  .strictObject({
+    ...common,
+    credential_type: z.literal('cert_subject_dn'),
+    subject_dn: z.string().min(1).max(1024).optional(),
+    pem: z.string().min(1).max(16_384).optional(),
+  })
+  .refine(({ subject_dn: name, pem }) => name !== undefined || pem !== undefined, {
+    path: ['subject_dn'],
+    message: 'is needed, or a certificate in pem',
+  });
 
 /** A credential in a body; `POST /clients` accepts it too. */
 export const credentialBody = z.discriminatedUnion('credential_type', [
