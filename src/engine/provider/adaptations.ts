@@ -121,14 +121,18 @@ function stateRequestedClass({ prototype }: RequestClass, config: Pick<Config, '
 function adaptSessions(provider: Provider, wallClock: Clock, config: Pick<Config, 'settings'>): void {
   const { Grant, Session } = classesOf(provider);
 
-  // The engine gives the cookie of a session that is not transient an end, and asks each time it sets the cookie.
+  // The engine gives the cookie of a session that is not transient an end, and asks each time it sets the cookie. What was
+  // decided for a session by itself is stored as its cookieMode; all others are as the tenant says.
   // docs/understand/decisions/sessions-logout.md#the-tenants-session_cookiemode-decides-each-time-the-session-cookie-is-set
-  setPayload(
-    Session,
-    Session.IN_PAYLOAD.filter((member) => member !== 'transient'),
-  );
+  setPayload(Session, [...Session.IN_PAYLOAD.filter((member) => member !== 'transient'), 'cookieMode']);
   Object.defineProperty(Session.prototype, 'transient', {
-    get: () => config.settings().tenant.session_cookie?.mode === 'non-persistent',
+    get(this: { cookieMode?: string }): boolean {
+      return (this.cookieMode ?? config.settings().tenant.session_cookie?.mode) === 'non-persistent';
+    },
+    set(this: { cookieMode?: string | undefined }, transient: boolean | undefined) {
+      if (transient === undefined) this.cookieMode = undefined;
+      else this.cookieMode = transient ? 'non-persistent' : 'persistent';
+    },
   });
 
   // All applications of a session share one `sid`, which identifies the session, in a logout_hint too. The engine

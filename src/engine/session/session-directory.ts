@@ -132,7 +132,7 @@ export function describeSession(
     authentication: {
       methods: proofs.map((name, index) => ({ name, ...(index === proofs.length - 1 ? at : {}) })),
     },
-    cookie: { mode: payload.transient === true ? 'non-persistent' : 'persistent' },
+    cookie: { mode: payload.cookieMode === 'non-persistent' ? 'non-persistent' : 'persistent' },
     ...(metadata === undefined ? {} : { session_metadata: metadata }),
   };
 }
