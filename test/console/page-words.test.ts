@@ -1,7 +1,9 @@
 // Every text on the console's pages, including options, errors and responses to forms, must come from a message in
 // the reader's language, or be a known name, or be marked as code.
+import { readdirSync } from 'node:fs';
 import { expect } from 'chai';
 import { kindsByGroup } from '../../src/features/console/connections/kinds.ts';
+import { languageNames } from '../../src/http/languages.ts';
 import { FALLBACK } from '../../src/tenant/languages.ts';
 import { messagesOf, parsed } from '../locales/messages.ts';
 import { openConsole, startConsole } from '../support/console.ts';
@@ -17,8 +19,10 @@ const OWN_DIRECTION = /<(\w+)\b[^>]* dir="(?:ltr|auto)"[^>]*>[^<]*<\/\1>/g;
 
 const NAMES: ReadonlySet<string> = new Set([
   ...kindsByGroup().flatMap(({ kinds }) => kinds.map(({ label }) => label ?? '')),
-  ...['OpenID Connect', 'SAML 2.0', 'ADFS', 'PingFederate', 'SCIM', 'JSON', 'https://', 'English', 'Deutsch'],
-  ...['العربية', 'CSV', 'EdDSA', 'A256GCM', 'All Applications', 'Gatehouse'],
+  ...['OpenID Connect', 'SAML 2.0', 'ADFS', 'PingFederate', 'SCIM', 'JSON', 'https://'],
+  // The languages, each in itself.
+  ...languageNames(readdirSync(new URL('../../views/locales', import.meta.url))).values(),
+  ...['CSV', 'EdDSA', 'A256GCM', 'All Applications', 'Gatehouse'],
   // Names of the example applications and APIs.
   ...[tenant.tenant?.friendly_name ?? '', ...tenant.clients.map(({ name }) => name)],
   ...tenant.resourceServers.map(({ name }) => name),

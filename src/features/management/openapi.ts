@@ -173,6 +173,8 @@ const COMMON: Readonly<Record<string, string>> = {
   enabled: 'Only those that are enabled, or only those that are not.',
   enrollment_id: 'The id of the enrolment.',
   external_client_id: 'Only applications with this external client_id; there are none.',
+  external_metadata_type:
+    'Only applications that registered themselves (`dcr`), or are known by a document of theirs (`cimd`).',
   fields: 'Names of members, separated by commas.',
   force: 'Whether it is deleted although it is in use.',
   from: 'Where a page of a list begins: the `next` of the page before it.',

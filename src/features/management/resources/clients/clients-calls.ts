@@ -108,12 +108,7 @@ const resource: Resource<'clients', ClientsDependencies> = {
     is_first_party: flag.optional(),
     app_type: z.string().max(1024).optional(),
     external_client_id: z.string().max(2048).optional(),
-    external_metadata_type: z
-      .enum(['dcr', 'cimd'])
-      .optional()
-      .describe(
-        'Only applications that registered themselves (`dcr`), or are known by a document of theirs (`cimd`).',
-      ),
+    external_metadata_type: z.enum(['dcr', 'cimd']).optional(),
     ...searchQuery(1024),
   },
   matches: (client, query) =>
