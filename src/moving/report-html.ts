@@ -81,7 +81,7 @@ export function htmlOf(report: Report, madeAt: string): string {
       'Values to set',
       values.map(
         ({ find, variables }) =>
-          `<div><p class="soft">Find in ${escaped(find)}</p><dl>${variables.map(variableHtml).join('')}</dl></div>`,
+          `<div><p class="soft">From ${escaped(find)}</p><dl>${variables.map(variableHtml).join('')}</dl></div>`,
       ),
       'As environment variables of the server and of the commands.',
     ),
@@ -120,7 +120,9 @@ function block(title: string, cards: readonly string[], note?: string): string {
 function variableHtml({ variable, needs }: ReturnType<typeof valuesOf>[number]['variables'][number]): string {
   const write = needs[0]?.write;
   const there =
-    write === undefined ? '' : ` <span class="soft">write there: <code>${escaped(write)}</code></span>`;
+    write === undefined
+      ? ''
+      : ` <span class="soft">write into the export: <code>${escaped(write)}</code></span>`;
   const about = needs.map(({ kind, name, what, at }) => `${called({ kind, name })}: ${what}; ${at}`);
   return `<dt><code><b>${escaped(variable)}</b></code>${there}</dt><dd>${places(about)}</dd>`;
 }

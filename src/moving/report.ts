@@ -112,7 +112,7 @@ export function textOf(report: Report): string {
     ),
     ...section(
       'Values to set, as environment variables of the server and of the commands',
-      values.flatMap(({ find, variables }) => [`  Find in ${find}:`, ...valueLines(variables)]),
+      values.flatMap(({ find, variables }) => [`  From ${find}:`, ...valueLines(variables)]),
     ),
     ...section('Not in force: what users will notice', absent.flatMap(noteLines)),
     ...section('In force, differently', different.flatMap(noteLines)),
@@ -138,7 +138,7 @@ function valueLines(variables: readonly WantedVariable[]): string[] {
   return variables.flatMap(({ variable, needs }) => {
     const [first] = needs;
     return [
-      `    ${variable}${first?.write === undefined ? '' : `  (write there: ${first.write})`}`,
+      `    ${variable}${first?.write === undefined ? '' : `  (write into the export: ${first.write})`}`,
       ...needs
         .slice(0, MAX_LISTED)
         .map(({ kind, name, what, at }) => `        ${called({ kind, name })}: ${what}; ${at}`),
