@@ -143,8 +143,8 @@ describe('gatehouse move check with users', () => {
   it('takes no more memory for many users', async function () {
     this.timeout(120_000);
     const file = createWriteStream(join(cwd, 'many.ndjson'));
-    // 60 MB, of which a heap that only grows would keep a good part.
-    const notes = 'n'.repeat(3_000);
+    // 180 MB, of which a heap that only grows would keep a good part.
+    const notes = 'n'.repeat(9_000);
     for (let n = 0; n < 20_000; n += 1)
       if (!file.write(`${JSON.stringify(user('users', 'auth0', `u${n}`, { user_metadata: { notes } }))}\n`))
         await once(file, 'drain');
@@ -157,6 +157,7 @@ describe('gatehouse move check with users', () => {
       command: [...command, 'move', 'check', 'tenant.yaml', '--users', 'many.ndjson'],
     });
     expect(stdout).to.contain('20,000 users');
-    expect(Number(/kB (\d+)/.exec(stderr)?.[1])).to.be.below(200 * 1024);
+    // 175 MB on an idle machine; where others run, garbage is collected later.
+    expect(Number(/kB (\d+)/.exec(stderr)?.[1])).to.be.below(300 * 1024);
   });
 });
