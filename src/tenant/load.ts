@@ -212,10 +212,14 @@ function pathOf(sentence: string): string[] {
   return path.split(/[.[\]]+/).filter((step) => step !== '');
 }
 
+/** Whether a document is a user of an export, given in place of the tenant's. Applied, it would remove what there is. */
+const isUser = (document: unknown): boolean => Object.hasOwn(Object(document), 'user_id');
+
 type CheckedTenant = { tenant: TenantFile; findings: Finding[] } | { faults: string[] };
 
 /** Returns the faults, or the tenant with its findings. */
 function checkTenant(document: unknown): CheckedTenant {
+  if (isUser(document)) return { faults: ['user_id: the file is an export of users, and no tenant'] };
   const { result, removed } = parseWithoutUnknown(withClientIds(withoutMasks(document)), tenantFileSchema);
   if (!result.success) {
     return { faults: result.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`) };

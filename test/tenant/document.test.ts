@@ -17,6 +17,14 @@ function faultsOf(text: string): readonly string[] {
 const letters = 'abcdefghij';
 
 describe('the YAML of a tenant file', () => {
+  it('is refused where it is an export of users, which would remove what there is', () => {
+    expect(faultsOf('{"user_id":"auth0|1","email":"ada@example.test","identities":[]}').join()).to.contain(
+      'an export of users, and no tenant',
+    );
+    expect(faultsOf('')).to.deep.equal([]);
+    expect(faultsOf('colours: {}\nclients: []')).to.deep.equal([]);
+  });
+
   for (const [what, text, fault] of [
     ['that refers to itself', 'tenant: {}\nx: &a [*a]', '*a is a part of what it stands for (tenant.yaml:2)'],
     [
