@@ -1,8 +1,9 @@
 // Reads the messages of the pages: flat files of ICU messages. A language is a folder of views/locales, named by its tag;
 // the files in it are for everybody, those in a folder of it (`console`, `development`) for those whom its pages are for.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { type Formatters, IntlMessageFormat } from 'intl-messageformat';
+import type { Formatters, IntlMessageFormat } from 'intl-messageformat';
 import {
   baseTag,
   byCanonicalTag,
@@ -150,6 +151,10 @@ const RTL_LETTER =
 export const isolated = (value: string, direction: Locale['direction']): string =>
   direction === 'rtl' || RTL_LETTER.test(value) ? `\u2068${value}\u2069` : value;
 
+/** Returns the library, which is loaded when the first message is parsed, not at each start. */
+const library = () =>
+  createRequire(import.meta.url)('intl-messageformat') as typeof import('intl-messageformat');
+
 /**
  * Returns a function that fills in the messages of a language. A message with values alone, as nearly all are, is not parsed:
  * what parsing makes of a message takes ten times its memory.
@@ -158,7 +163,8 @@ function formatter(tag: string, direction: () => { is: Locale['direction'] }) {
   const parsed = new Map<string, IntlMessageFormat>();
   const formatters = formattersOf([tag, FALLBACK]);
   const parse = (message: string) => {
-    const made = new IntlMessageFormat(message, [tag, FALLBACK], undefined, { ignoreTag: true, formatters });
+    const { IntlMessageFormat: Parsed } = library();
+    const made = new Parsed(message, [tag, FALLBACK], undefined, { ignoreTag: true, formatters });
     parsed.set(message, made);
     return made;
   };

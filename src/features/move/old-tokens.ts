@@ -117,16 +117,22 @@ const keysOf = ({ openId }: Pick<OldTokenDependencies, 'openId'>, { origin }: Pi
  * @throws AuthError of upstreamFault
  */
 export function verifyOldIdToken(
-  deps: OldTokenDependencies,
+  deps: Pick<OldTokenDependencies, 'openId' | 'wallClock'>,
   move: Pick<MoveRecord, 'origin'>,
   token: string,
-  expected: { clientId: string; secret?: string | undefined; nonce?: string; accessToken: string },
+  expected: {
+    clientId: string;
+    secret?: string | undefined;
+    algorithms?: readonly string[];
+    nonce?: string;
+    accessToken?: string;
+  },
 ): Promise<Claims> {
-  const { clientId, secret = '', nonce, accessToken } = expected;
+  const { clientId, secret = '', algorithms = ASYMMETRIC_ALGS, nonce, accessToken } = expected;
   return verifyIdToken(token, {
     keys: keysOf(deps, move),
     secret,
-    algorithms: secret === '' ? ASYMMETRIC_ALGS : ['HS256', ...ASYMMETRIC_ALGS],
+    algorithms: secret === '' ? algorithms : ['HS256', ...algorithms],
     audiences: [clientId],
     isIssuer: (issuer) => issuer === oldIssuer(move),
     nonce,

@@ -7,7 +7,7 @@ import type { Frozen } from '../../records/base/record.ts';
 import { SIGNING_ALGS } from '../../records/base/signing-algs.ts';
 import type { Connection } from '../../records/collections.ts';
 import { DATABASE } from '../../records/connections/connections.ts';
-import { isOpen, type MoveRecord, oldIssuer } from '../../records/tenant/move.ts';
+import { isOpen, type MoveRecord } from '../../records/tenant/move.ts';
 import { CONSOLE_DIRECTORY } from '../../records/users/administrators.ts';
 import { SECOND_FACTORS } from '../../records/users/second-factors.ts';
 import type { Clock } from '../../runtime/clock.ts';
@@ -21,7 +21,6 @@ import { wasRemovedSince } from '../../users/removed-users.ts';
 import { userEvents } from '../../users/users-declaration.ts';
 import { type DatabaseRequest, databaseFailed } from '../connections/database/custom/custom-run.ts';
 import type { OldTenantUsers, WrongPassword } from '../connections/database/custom/database-custom.ts';
-import { verifyIdToken } from '../connections/oidc/id-token.ts';
 import type { OpenIdProviders } from '../connections/oidc/providers.ts';
 import type { CountMove } from './move-counts.ts';
 import { moveEvents, moveLimits } from './move-declaration.ts';
@@ -33,6 +32,7 @@ import {
   type OldUser,
 } from './old-directory.ts';
 import { codeIn, OldTenantFault, type SendToOldTenant } from './old-requests.ts';
+import { verifyOldIdToken } from './old-tokens.ts';
 
 interface PasswordBridgeDependencies {
   store: Store;
@@ -177,15 +177,8 @@ async function askPassword(
   if (response.status === 200) {
     const tokens = tokenAnswer.safeParse(body);
     if (!tokens.success) throw new OldTenantFault('its token endpoint answered without an ID token');
-    const { sub } = await verifyIdToken(tokens.data.id_token, {
-      keys: deps.openId.keysOf(`${move.origin}/.well-known/jwks.json`),
-      secret: '',
-      algorithms: SIGNING_ALGS,
-      audiences: [client_id],
-      isIssuer: (issuer) => issuer === oldIssuer(move),
-      nonce: undefined,
-      now: deps.wallClock(),
-    });
+    const expected = { clientId: client_id, algorithms: SIGNING_ALGS };
+    const { sub } = await verifyOldIdToken(deps, move, tokens.data.id_token, expected);
     return { userId: sub };
   }
   const { error } = Object(body) as { error?: unknown };

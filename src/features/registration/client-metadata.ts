@@ -3,7 +3,7 @@
 import { z } from 'zod';
 import { isLoopback } from '../../http/loopback.ts';
 import { clientSchema } from '../../records/clients/clients.ts';
-import { recipientOf } from '../../records/clients/third-parties.ts';
+import { recipientOf, STRANGERS } from '../../records/clients/third-parties.ts';
 import type { ClientRecord } from '../../records/tenant/tenant.ts';
 
 /** A callback: https, plain http on the user's own device, or a private-use scheme, which has a dot (RFC 8252 §7.1). */
@@ -203,11 +203,8 @@ export function clientOf(
     grant_types: grantsOf(registration, mode).grants,
     token_endpoint_auth_method,
     ...(secret !== undefined && { client_secret: secret }),
-    is_first_party: false,
+    ...STRANGERS,
     third_party_security_mode: mode,
-    oidc_conformant: true,
-    jwt_configuration: { alg: 'RS256', lifetime_in_seconds: 3600 },
-    refresh_token: { rotation_type: 'rotating', expiration_type: 'expiring', leeway: 0 },
     external_metadata_type: 'dcr',
     external_metadata_created_by: 'client',
   });

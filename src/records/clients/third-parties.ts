@@ -29,6 +29,14 @@ const MEMBERS: ReadonlySet<string> = new Set([
   'organization_usage',
 ]);
 
+/** Members of an application that nobody here made: one that registered itself, or is known by a document of its own. */
+export const STRANGERS = {
+  is_first_party: false,
+  oidc_conformant: true,
+  jwt_configuration: { alg: 'RS256', lifetime_in_seconds: 3600 },
+  refresh_token: { rotation_type: 'rotating', expiration_type: 'expiring', leeway: 0 },
+} as const;
+
 interface ThirdParty {
   readonly is_first_party?: boolean | undefined;
   readonly third_party_security_mode?: string | null | undefined;

@@ -7,6 +7,7 @@ import type { Outbound } from '../../../../http/outbound/outbound.ts';
 import { OutboundError } from '../../../../http/outbound/outbound-error.ts';
 import { isPattern } from '../../../../records/clients/allowed-urls.ts';
 import { clientSchema } from '../../../../records/clients/clients.ts';
+import { STRANGERS } from '../../../../records/clients/third-parties.ts';
 import type { Client } from '../../../../records/collections.ts';
 import { type Call, callsWith, ok } from '../../call.ts';
 import { apiError } from '../../management-errors.ts';
@@ -135,13 +136,10 @@ const PUBLIC = { app_type: 'native', token_endpoint_auth_method: 'none' };
 
 /** Members of such an application, which is a third party's and authenticates its tokens by rotating them. */
 const THIRD_PARTY = {
-  is_first_party: false,
+  ...STRANGERS,
   third_party_security_mode: 'strict',
-  oidc_conformant: true,
   sso_disabled: false,
   custom_login_page_on: true,
-  jwt_configuration: { alg: 'RS256', lifetime_in_seconds: 3600 },
-  refresh_token: { rotation_type: 'rotating', expiration_type: 'expiring', leeway: 0 },
   external_metadata_type: 'cimd',
   external_metadata_created_by: 'admin',
 };
