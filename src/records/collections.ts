@@ -2,7 +2,12 @@
 // names of the vendor's management API (clients, connections, users …) keep its snake_case.
 
 import type { Bound, CollectionSpec, Key } from './base/collection-spec.ts';
-import type { LogCountRecord, LogEventRecord, LogStreamPositionRecord } from './base/log-events.ts';
+import {
+  ACTOR_FIELDS,
+  type LogCountRecord,
+  type LogEventRecord,
+  type LogStreamPositionRecord,
+} from './base/log-events.ts';
 import { accountsOf, type Frozen, type Stored, sessionUid, text } from './base/record.ts';
 import { REGISTRATIONS, type RegistrationRecord } from './clients/registrations.ts';
 import {
@@ -211,6 +216,7 @@ const logsSpec: CollectionSpec<LogEventRecord> = {
     user_name: 'text',
     ip: 'text',
     transaction: 'text',
+    ...Object.fromEntries(ACTOR_FIELDS.map((field) => [field, 'text' as const])),
   },
   indexed: ['date', 'type'],
   indexedText: ['ip', 'client_id', 'connection'],

@@ -602,11 +602,13 @@ function tokenParts(parts: FactorParts, engine: () => Engine) {
   const { outbound, xml, tenantUsers, tenantConfig } = parts;
   const { fetch } = outbound;
   const isOpen: Sessions['isOpen'] = (sid) => engine().sessions.isOpen(sid);
+  const grantOf: Sessions['grantOf'] = (id) => engine().sessions.grantOf(id);
   const tokenReading = {
     ...parts,
     keys: publishedKeys(config, { issuer, clock: wallClock }),
     clock: wallClock,
     isOpen,
+    grantOf,
     checkPossession: ((...args) => engine().checkPossession(...args)) as CheckPossession,
     readIdTokenSubject: ((token) =>
       engine().readIdTokenSubject(token)) as ExchangeDependencies['readIdTokenSubject'],

@@ -71,6 +71,8 @@ export interface Config {
    */
   connectionsOf(clientId: string): Promise<Connection[]>;
   resourceServer(identifier: string): Promise<ResourceServer | undefined>;
+  /** Whether an API has an application of its own (`app_type: resource_server`), which may ask about its tokens or exchange them. */
+  hasApplication(identifier: string): Promise<boolean>;
   /** Returns the organization with that id, or with that name in any letters. */
   organization(idOrName: string): Promise<Organization | undefined>;
   /** Returns what {@link organization} does, at the last reading: the engine does not wait for its check of redirect URIs. */
@@ -162,6 +164,7 @@ export async function openConfig(store: Store): Promise<TenantConfig> {
         );
       }),
     resourceServer: (identifier) => fromSnapshot((now) => now.resourceServers.get(identifier)),
+    hasApplication: (identifier) => fromSnapshot((now) => now.apisWithApplication.has(identifier)),
     organization: (idOrName) => fromSnapshot((now) => organizationIn(now, idOrName)),
     knownOrganization: (idOrName) => organizationIn(snapshot, idOrName),
     organizationOfDomain: (domain) => fromSnapshot((now) => now.organizationsByDomain.get(domain)),

@@ -67,6 +67,8 @@ export interface Snapshot {
   /** By name, in name order. */
   connections: ReadonlyMap<string, Connection>;
   resourceServers: ReadonlyMap<string, ResourceServer>;
+  /** The identifiers of APIs with an application of their own. */
+  apisWithApplication: ReadonlySet<string>;
   /** By id, and by name. */
   organizations: ReadonlyMap<string, Organization>;
   organizationsByDomain: ReadonlyMap<string, Organization>;
@@ -118,6 +120,11 @@ export async function readSnapshot(store: Store, before?: Snapshot): Promise<Sna
         .map((connection) => [connection.name, connection]),
     ),
     resourceServers: new Map(apis.map((api) => [api.identifier, api])),
+    apisWithApplication: new Set(
+      clients.flatMap(({ app_type: type, resource_server_identifier: api }) =>
+        type === 'resource_server' ? [api ?? []].flat() : [],
+      ),
+    ),
     // Ids come last, so that an organization named like another's id does not replace it.
     organizations: new Map([
       ...organizationsByName,

@@ -4,14 +4,16 @@ import { callApi, startManaged } from '../management/support.ts';
 import { createAgent } from '../support/agent.ts';
 import {
   API,
-  logIn,
+  authorize,
+  follow,
   PASSWORD_REQUEST,
   payload,
+  redeem,
   responseOf,
+  submitLogin,
   tenant,
   token,
   USER,
-  WEB_CALLBACK,
   webRequest,
 } from '../support/flows.ts';
 import { resetPassword } from '../support/reset.ts';
@@ -136,20 +138,24 @@ describe('introspection', () => {
     expect((await ask((await tokens()).access_token)).json()).to.include({ active: true });
   });
 
-  it('answers for a JWT after a logout as the API reads it, and { active: false } once it has expired', async () => {
+  it('answers { active: false } after a logout, unless there is a refresh token, after its revocation, and after the end', async () => {
     const browser = createAgent(server);
-    const answer = await logIn(browser, server, webRequest({ audience: API, scope: 'openid read:things' }));
-    const { access_token } = (
-      await token(browser, {
-        grant_type: 'authorization_code',
-        client_id: 'web',
-        client_secret: 'web-secret',
-        code: responseOf(answer).code,
-        redirect_uri: WEB_CALLBACK,
-      })
-    ).json();
+    const loggedIn = async (scope: string) => {
+      const request = webRequest({ audience: API, scope });
+      const begun = await follow(browser, await authorize(browser, request), server.url);
+      const answer = begun.status === 200 ? await submitLogin(browser, server, begun) : begun;
+      const { code } = responseOf(answer);
+      return (await redeem(browser, code)).json();
+    };
+    const kept = await loggedIn('openid read:things offline_access');
+    const ofSession = await loggedIn('openid read:things');
     await browser.get('/v2/logout?client_id=web');
-    expect((await ask(access_token)).json()).to.include({ active: true });
+    expect((await ask(ofSession.access_token)).json()).to.deep.equal({ active: false });
+    expect((await ask(kept.access_token)).json()).to.include({ active: true });
+    const secret = { client_id: 'web', client_secret: 'web-secret' };
+    await browser.request('/oauth/revoke', { form: { ...secret, token: kept.refresh_token } });
+    expect((await ask(kept.access_token)).json()).to.deep.equal({ active: false });
+    const { access_token } = await tokens();
     server.tick(7_201_000);
     expect((await ask(access_token)).json()).to.deep.equal({ active: false });
   });

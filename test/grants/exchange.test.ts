@@ -2,6 +2,7 @@
 import { expect } from 'chai';
 import { SignJWT } from 'jose';
 import { createAgent } from '../support/agent.ts';
+import { createProver, type Prover } from '../support/dpop.ts';
 import {
   API,
   logIn,
@@ -195,6 +196,31 @@ describe('token exchange of our own tokens', () => {
     expect(told(await exchange(access_token, { requested_token_type: type('refresh_token') }))[1]).to.equal(
       'invalid_request',
     );
+  });
+
+  it('exchanges a token that is bound to a key only with a proof of that key, for one that is bound to it', async () => {
+    const [own, stolen] = await Promise.all([createProver(), createProver()]);
+    const proofOf = async (prover: Prover) => ({
+      DPoP: await prover.proof('POST', `${server.url}/oauth/token`),
+    });
+    const post = (json: object, headers: Record<string, string>) =>
+      createAgent(server).request('/oauth/token', { json, headers });
+    const asked = { ...PASSWORD_REQUEST, scope: 'openid read:things', audience: API };
+    const { access_token } = (await post(asked, await proofOf(own))).json();
+    const body = {
+      grant_type: GRANT,
+      client_id: 'web',
+      client_secret: 'web-secret',
+      subject_token: access_token,
+      subject_token_type: type('access_token'),
+    };
+    expect((await post(body, await proofOf(stolen))).status).to.equal(401);
+    expect((await post(body, {})).status).to.equal(401);
+    const bound = (await post(body, await proofOf(own))).json();
+    expect(payload(bound.access_token).cnf).to.deep.equal({ jkt: own.thumbprint });
+    const actor = { ...body, subject_token: (await tokens()).access_token, actor_token: access_token };
+    const asActor = await post({ ...actor, actor_token_type: type('access_token') }, await proofOf(own));
+    expect(told(asActor)[1]).to.equal('invalid_request');
   });
 
   it('refuses a token whose user was blocked or has got a new password meanwhile', async () => {

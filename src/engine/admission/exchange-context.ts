@@ -21,6 +21,10 @@ export interface ExchangeLimits {
   sessionId?: string | undefined;
   /** Who acts for the user (RFC 8693 §4.1). */
   act?: Readonly<Record<string, unknown>> | undefined;
+  /** The grant of the exchanged token, with which the new tokens end, too (`grant_id`). */
+  grantId?: string | undefined;
+  /** Whether the exchanged token is bound to a key: the new ones have to be, too. */
+  isBound?: boolean;
 }
 
 /** The log events of an exchange that are not those of its grant. */

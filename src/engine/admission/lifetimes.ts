@@ -34,10 +34,11 @@ export function lifetimes(config: Config, clock: Clock): NonNullable<Configurati
       limitedLifetime(ctx, clock, applicationSettings(client).idTokenLifetime),
     Interaction: () => INTERACTION_SECONDS,
     Session: (_ctx, session) => sessionLifetime(config, clock, session),
+    // That of an exchange is needed no longer than its token, and there may be one for each call of an API.
     Grant: (ctx, grant) =>
       grant.getOIDCScope().split(' ').includes('offline_access') && ctx.oidc.client !== undefined
         ? absoluteLifetime(ctx.oidc.client)
-        : 31 * DAY,
+        : limitedLifetime(ctx, clock, 31 * DAY),
     RefreshToken: (ctx, token, client) => refreshTokenLifetime(clock, token, client, replacedBounds(ctx)),
   };
 }

@@ -28,4 +28,8 @@ export const engineEvents = eventTypesOf({
   ferrt: 'A refresh token was used a second time; its family was revoked.',
   custom_claim_left_out: 'A declared claim was left out because of its size; the description says which.',
   feccft: "An application's own credentials could not be exchanged for tokens.",
+  success_on_behalf_of_token_exchange:
+    'An API got a token of another API, to act for a user; `details.act` has the chain of actors.',
+  failed_on_behalf_of_token_exchange:
+    'An API got no token of another API to act for a user; the description says why.',
 });

@@ -98,6 +98,14 @@ export interface EndedTokenDependencies {
   users: Pick<Users, 'credentialVersion'>;
   /** @see Sessions.isOpen */
   isOpen(sid: string): Promise<boolean>;
+  /** @see Sessions.grantOf */
+  grantOf(id: string): Promise<object | undefined>;
+}
+
+// docs/understand/decisions/tokens.md#a-token-for-an-api-with-an-application-of-its-own-names-its-grant
+/** Returns the id of the grant that a token belongs to; undefined for one that does not name it. */
+export function grantOfToken({ grant_id: id }: JWTPayload): string | undefined {
+  return typeof id === 'string' ? id : undefined;
 }
 
 /** Whether a token names its login: access tokens for our own APIs do ({@link SecondFactor.tokenClaims}). */
@@ -132,11 +140,13 @@ export function isBeforeEnd(user: User, { iat, [ISSUED_AT_MS]: precise }: JWTPay
  * the caller's to check.
  */
 export async function isTokenEnded(
-  { users, isOpen }: EndedTokenDependencies,
+  { users, isOpen, grantOf }: EndedTokenDependencies,
   user: User,
   claims: JWTPayload,
 ): Promise<boolean> {
   if (isBeforeEnd(user, claims)) return true;
+  const grant = grantOfToken(claims);
+  if (grant !== undefined && (await grantOf(grant)) === undefined) return true;
   if (!namesLogin(claims)) return false;
   const sid = sessionOfToken(claims);
   const [version, isSessionOpen] = await Promise.all([

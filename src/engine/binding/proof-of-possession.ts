@@ -23,6 +23,7 @@ import { isSameSecret, type Random, sha256 } from '../../runtime/secrets.ts';
 import type { Store } from '../../store/contract.ts';
 import { sharedSecret } from '../../store/shared-secret.ts';
 import type { Config } from '../../tenant/config.ts';
+import { exchangeLimits } from '../admission/exchange-context.ts';
 import { engineDpop, type Nonces } from '../base/internals.ts';
 import { toAudience } from '../base/request-extensions.ts';
 import { applicationSettings, refuseNoncompliant } from '../client/applications.ts';
@@ -387,6 +388,7 @@ export function confirmationOfKeys({ dPoP }: ProvenKeys): Confirmation {
  * @param api undefined for a token that is for no API.
  */
 function requiredBinding(
+  ctx: KoaContextWithOIDC | undefined,
   client: Client,
   api: ResourceServer | undefined,
 ): 'dpop' | 'mtls' | 'any' | undefined {
@@ -394,7 +396,8 @@ function requiredBinding(
   const { mechanism, required, required_for: whom } = api?.proof_of_possession ?? {};
   if (mechanism !== undefined && required === true && (whom !== 'public_clients' || isPublic))
     return mechanism;
-  return requirePossession ? 'any' : undefined;
+  const isExchangeOfBound = ctx !== undefined && exchangeLimits.of(ctx)?.isBound === true;
+  return requirePossession || isExchangeOfBound ? 'any' : undefined;
 }
 
 /**
@@ -407,7 +410,7 @@ export function refuseUnbound(
   api: ResourceServer | undefined,
   { jkt, 'x5t#S256': thumbprint }: Confirmation,
 ): void {
-  const binding = requiredBinding(client, api);
+  const binding = requiredBinding(ctx, client, api);
   if (binding === undefined) return;
   if (binding !== 'mtls' && jkt !== undefined) return;
   if (binding !== 'dpop' && thumbprint !== undefined) return;

@@ -427,7 +427,7 @@ interface ReaderDependencies extends Omit<UserinfoDependencies, 'keys'> {
   users: Users;
   readBasic: ReadBasic;
   organizations: Organizations;
-  sessions: Pick<Sessions, 'loginOf' | 'isOpen'>;
+  sessions: Pick<Sessions, 'loginOf' | 'isOpen' | 'grantOf'>;
   secondFactor: Pick<SecondFactor, 'isSufficient'>;
 }
 

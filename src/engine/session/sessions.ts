@@ -10,6 +10,7 @@ import type { Config } from '../../tenant/config.ts';
 import { FIRST_VERSION, type Login, type Presence, type Transfer } from '../../users/login.ts';
 import { transferOf } from '../admission/exchange-context.ts';
 import type { TokenLogin } from '../admission/second-factor.ts';
+import { artifactKey } from '../base/artifact-keys.ts';
 import { endBackchannelRequests } from '../base/backchannel-requests.ts';
 import type { Device } from '../base/request-extensions.ts';
 import type { EndedSession, LogoutBrowser, LogoutChannels, SessionEndReason } from './logout-channels.ts';
@@ -46,6 +47,8 @@ export interface Sessions {
    * asks afterwards: if the session ends later, its end finds the record.
    */
   isOpen(sid: string): Promise<boolean>;
+  /** The login that a grant was made for; undefined when the grant was revoked or has expired. */
+  grantOf(id: string): Promise<GrantLogin | undefined>;
   /** The login of an open session; its `authTime` is undefined when nobody proved to be there. */
   loginOf(sid: string): Promise<TokenLogin | undefined>;
   // docs/understand/decisions/sessions-logout.md#when-a-session-ends-its-codes-waiting-requests-and-tokens-end-with-it
@@ -100,6 +103,10 @@ export function createSessions(provider: Provider, deps: SessionsDependencies): 
         return found === undefined ? [] : [found];
       }),
     isOpen: async (sid) => (await openSession(sid)) !== undefined,
+    grantOf: async (id) => {
+      const grant = await artifacts.get(artifactKey('Grant', id));
+      return grant && loginOfGrant(grant.payload);
+    },
     loginOf: async (sid) => {
       const session = await openSession(sid);
       return session && loginOfSession(session);
@@ -247,6 +254,17 @@ async function removeSessionArtifacts(artifacts: Artifacts, sid: string): Promis
 }
 
 // The session of a logged-in user, as the rest of the server sees it.
+
+/** The login that a grant was made for. */
+export interface GrantLogin {
+  amr: readonly string[];
+  /** The name of the connection, where it is known. */
+  connection: string | undefined;
+}
+
+function loginOfGrant({ amr, ...members }: Artifact['payload']): GrantLogin {
+  return { amr: Array.isArray(amr) ? amr.map(String) : [], connection: connectionOf(members) };
+}
 
 /** The members that a session has for its login in addition to the engine's own. */
 export interface SessionLogin {

@@ -114,6 +114,7 @@ export function accessTokenFormat({
       ...(organization === undefined ? {} : await organizations.claims(organization)),
       ...(actorOf(ctx) === undefined ? {} : { act: actorOf(ctx) }),
       ...(payload.cnf === undefined ? {} : { cnf: payload.cnf }),
+      ...(await grantClaim(config, ctx, token, api)),
       ...(payload.authorization_details === undefined
         ? {}
         : { authorization_details: payload.authorization_details }),
@@ -122,6 +123,20 @@ export function accessTokenFormat({
         : await secondFactor.tokenClaims(api.identifier, loginOf(ctx, userId))),
     };
   };
+}
+
+// docs/understand/decisions/tokens.md#a-token-for-an-api-with-an-application-of-its-own-names-its-grant
+async function grantClaim(
+  config: Pick<Config, 'hasApplication'>,
+  ctx: KoaContextWithOIDC | undefined,
+  token: AccessToken | ClientCredentials,
+  api: Api | undefined,
+): Promise<{ grant_id?: string }> {
+  const own = 'grantId' in token ? token.grantId : undefined;
+  // A token that was exchanged ends with the grant that the first one of the chain was issued for.
+  const id = (ctx && exchangeLimits.of(ctx))?.grantId ?? own;
+  if (id === undefined || api === undefined || !(await config.hasApplication(api.identifier))) return {};
+  return { grant_id: id };
 }
 
 /**

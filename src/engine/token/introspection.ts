@@ -19,7 +19,7 @@ interface IntrospectionDependencies extends TokenVerification {
   authenticateClient(ctx: Context): Promise<string>;
   config: Config;
   users: Pick<Users, 'get' | 'credentialVersion'>;
-  sessions: Pick<Sessions, 'isOpen'>;
+  sessions: Pick<Sessions, 'isOpen' | 'grantOf'>;
   organizations: Pick<Organizations, 'isMember'>;
 }
 
@@ -83,6 +83,6 @@ async function isStillAuthorized(
   if (gty === 'client-credentials') return true;
   const user = await users.get(sub);
   if (user === undefined || admissionError(user) !== undefined) return false;
-  if (await isTokenEnded({ users, isOpen: sessions.isOpen }, user, claims)) return false;
+  if (await isTokenEnded({ users, ...sessions }, user, claims)) return false;
   return typeof org_id !== 'string' || organizations.isMember(org_id, sub);
 }

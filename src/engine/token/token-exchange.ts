@@ -1,6 +1,8 @@
 // Token exchange (RFC 8693) for tokens that we have issued: an application exchanges a token for another one of the
-// same user, for the same API, with the same scopes or fewer.
+// same user, for the same API, with the same scopes or fewer; or an API, for one with which it calls another API on
+// behalf of that user.
 // docs/understand/decisions/tokens.md#a-token-of-ours-can-be-exchanged-only-for-less
+// docs/understand/decisions/tokens.md#an-api-acts-for-a-user-at-another-api-by-a-grant-of-its-own
 import type { JWTPayload } from 'jose';
 import type { Context } from 'koa';
 import type { KoaContextWithOIDC } from 'oidc-provider';
@@ -8,6 +10,7 @@ import { AuthError } from '../../http/errors.ts';
 import { scopeValues } from '../../records/clients/apis.ts';
 import { authenticationMethod } from '../../records/clients/client-authentication.ts';
 import type { Client } from '../../records/collections.ts';
+import { ON_BEHALF_OF } from '../../records/tenant/exchange-profile-schema.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Config } from '../../tenant/config.ts';
 import { primaryIdentity } from '../../users/changes.ts';
@@ -16,13 +19,21 @@ import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
 import type { Organizations } from '../admission/admission.ts';
 import { admissionError } from '../admission/admission.ts';
-import { transferOf } from '../admission/exchange-context.ts';
+import { exchangeEvents, transferOf } from '../admission/exchange-context.ts';
 import { completedRequest } from '../admission/second-factor.ts';
-import { OIDC_SCOPES, toResource } from '../base/request-extensions.ts';
-import { isTokenEnded, type PublishedKeys, readOwnToken, sessionOfToken } from '../base/signed-tokens.ts';
-import type { CheckPossession } from '../binding/proof-of-possession.ts';
+import { engineEvents } from '../base/engine-declaration.ts';
+import { OIDC_SCOPES, toAudience, toResource } from '../base/request-extensions.ts';
+import {
+  grantOfToken,
+  isTokenEnded,
+  type PublishedKeys,
+  readOwnToken,
+  sessionOfToken,
+} from '../base/signed-tokens.ts';
+import { type CheckPossession, confirmationOf } from '../binding/proof-of-possession.ts';
 import { TOKEN_EXCHANGE } from '../client/applications.ts';
 import { transferAudience } from '../session/session-transfer.ts';
+import type { Sessions } from '../session/sessions.ts';
 import type { IdTokenReaders } from './sent-id-tokens.ts';
 import type { GrantAnswer, GrantedLogin, GrantRequest } from './tokens.ts';
 
@@ -41,8 +52,11 @@ export interface ExchangeDependencies {
   readIdTokenSubject: IdTokenReaders['readIdTokenSubject'];
   /** @see Sessions.isOpen */
   isOpen(sid: string): Promise<boolean>;
+  /** @see Sessions.grantOf */
+  grantOf: Sessions['grantOf'];
   /** @see Organizations.isMember */
   isMember: Organizations['isMember'];
+  checkPossession: CheckPossession;
 }
 
 /** A verified token: its user, and what it may be exchanged for. */
@@ -53,15 +67,28 @@ interface Subject {
   scopes: readonly string[];
   amr: readonly string[];
   organization: string | undefined;
+  /** The connection of the login, where it is known. */
+  connection?: string | undefined;
   claims: JWTPayload;
 }
+
+/** What a subject token is exchanged for. */
+interface Exchange {
+  scope: string;
+  /** The API, as a resource indicator. */
+  resource: string | undefined;
+  act: Actor | undefined;
+}
+
+/** An `act` claim (RFC 8693 §4.1). */
+type Actor = Readonly<Record<string, unknown>>;
 
 /**
  * Exchanges a token.
  * @returns undefined for a subject token of another type, and for an application without the grant.
  * @throws AuthError 400 `invalid_request` for a token that is not valid or not the application's, `invalid_target`
  *   and `invalid_scope` for an API or a scope that the token does not have, 403 `unauthorized_client` for a public
- *   client.
+ *   client and `access_denied` for an API that it has no grant for, 401 as {@link CheckPossession} does.
  */
 export type ExchangeToken = (request: GrantRequest) => Promise<GrantedLogin | GrantAnswer | undefined>;
 
@@ -78,33 +105,145 @@ export function tokenExchange(deps: ExchangeDependencies): ExchangeToken {
         'A session is handed over for a token that an action judges.',
       );
     const client = await deps.config.client(clientId);
+    const isOnBehalf =
+      type === ACCESS_TOKEN && client !== undefined && isForOtherApi(client, params.resource);
+    if (isOnBehalf) exchangeEvents.set(ctx, ON_BEHALF_EVENTS);
     // An application that may use this grant only for native social logins does not have it in `grant_types`.
-    if (client?.grant_types?.includes(TOKEN_EXCHANGE) !== true) return undefined;
+    else if (client?.grant_types?.includes(TOKEN_EXCHANGE) !== true) return undefined;
     checkRequest(client, params.requested_token_type);
+    if (isOnBehalf) checkActor(client, params);
     const subject = await subjectOf(deps, clientId, type, token);
-    const act = await actorOf(deps, clientId, params, subject);
-    const scope = scopeOf(subject, params.scope);
+    const confirmation = confirmationOf(subject.claims);
+    // An API cannot have the key of its caller, whose proof it has checked itself.
+    if (confirmation !== undefined && partyOf(subject.claims) === clientId)
+      await deps.checkPossession(ctx, token, { clientId, cnf: confirmation });
+    const { organization } = subject;
+    // Before the connection could make the user a member again.
+    if (organization !== undefined && !(await deps.isMember(organization, subject.userId)))
+      throw invalidTokenError();
+    const { scope, resource, act } = isOnBehalf
+      ? await onBehalfOf(deps, client, params, subject)
+      : await narrowed(deps, clientId, params, subject);
     const login: Login = {
       userId: subject.userId,
-      connection: primaryIdentity(await deps.users.identitiesOf(subject.userId))?.connection ?? '',
+      connection:
+        subject.connection ??
+        primaryIdentity(await deps.users.identitiesOf(subject.userId))?.connection ??
+        '',
       amr: subject.amr,
       presence: 'absent',
       authTime: Number(subject.claims.auth_time ?? subject.claims.iat),
       ip,
       credentialVersion: await deps.users.credentialVersion(subject.userId),
     };
-    const resource = resourceOf(deps, subject, params.resource);
     return {
       login,
-      completes: completedRequest(TOKEN_EXCHANGE, login, {
-        scope,
-        resource,
-        organization: subject.organization,
-      }),
-      exchangeLimits: { endsAt: Number(subject.claims.exp), sessionId: sessionOfToken(subject.claims), act },
+      completes: completedRequest(TOKEN_EXCHANGE, login, { scope, resource, organization }),
+      // An API that calls another one for each of its calls is not a login each time.
+      ...(isOnBehalf && { isRecorded: true }),
+      exchangeLimits: {
+        endsAt: Number(subject.claims.exp),
+        sessionId: sessionOfToken(subject.claims),
+        grantId: grantOfToken(subject.claims),
+        act,
+        isBound: confirmation !== undefined,
+      },
       extra: { issued_token_type: ACCESS_TOKEN },
     };
   };
+}
+
+/** Returns the exchange for a token of the same API with the same scopes or fewer. @throws AuthError as {@link ExchangeToken} */
+async function narrowed(
+  deps: ExchangeDependencies,
+  clientId: string,
+  params: GrantRequest['params'],
+  subject: Subject,
+): Promise<Exchange> {
+  const act = await actorOf(deps, clientId, params, subject);
+  const scope = scopeOf(subject, params.scope);
+  return { act, scope, resource: resourceOf(deps, subject, params.resource) };
+}
+
+// On behalf of: an API calls another API for the user whose token it has received. What it may do there is decided by the
+// client grant of its application and by the user's permissions; scopes of one API say nothing about another.
+
+const ON_BEHALF_EVENTS = {
+  success: engineEvents.success_on_behalf_of_token_exchange,
+  failure: engineEvents.failed_on_behalf_of_token_exchange,
+};
+
+/** Whether the application of an API asks for a token of another one. @param resource the requested resource indicator. */
+function isForOtherApi(
+  { app_type: type, resource_server_identifier: own }: Client,
+  resource: string | undefined,
+): boolean {
+  if (type !== 'resource_server' || typeof own !== 'string' || resource === undefined) return false;
+  return toResource(own) !== resource;
+}
+
+/** Refuses an application that may not act for users, and a request that names somebody else who does. @throws AuthError */
+function checkActor({ token_exchange: exchange }: Client, params: GrantRequest['params']): void {
+  if (exchange?.allow_any_profile_of_type?.includes(ON_BEHALF_OF) !== true)
+    throw new AuthError(
+      403,
+      'unauthorized_client',
+      'On-behalf-of token exchange is not enabled for this client.',
+    );
+  if (params.actor_token !== undefined || params.actor_token_type !== undefined)
+    throw new AuthError(400, 'invalid_request', 'The actor is the client that authenticates.');
+}
+
+/** Returns the exchange for a token of another API. @throws AuthError as {@link ExchangeToken} */
+async function onBehalfOf(
+  { config }: ExchangeDependencies,
+  { client_id: clientId }: Client,
+  { resource = '', scope: requested }: GrantRequest['params'],
+  { audience, scopes, claims }: Subject,
+): Promise<Exchange> {
+  const party = partyOf(claims);
+  const target = toAudience(resource);
+  const [from, api, grant] = await Promise.all([
+    config.resourceServer(audience ?? ''),
+    config.resourceServer(target),
+    config.clientGrant(clientId, target),
+  ]);
+  // Somebody who acts for the user must not change how the user logs in, or administer the tenant.
+  if (api === undefined || api.is_system === true)
+    throw new AuthError(400, 'invalid_target', 'No token for this API is issued on behalf of a user.');
+  // A token that does not name its grant was issued before the API had an application: nobody could end it.
+  if (from === undefined || from.is_system === true || party === undefined || !grantOfToken(claims))
+    throw invalidTokenError();
+  if (grant?.subject_type !== 'user')
+    throw new AuthError(
+      403,
+      'access_denied',
+      `Client is not authorized to access "${target}". You need to create a "client-grant" associated to this API.`,
+    );
+  const granted = api.scopes
+    .map(({ value }) => value)
+    .filter((scope) => grant.allow_all_scopes === true || grant.scope.includes(scope));
+  const ofUser = OIDC_SCOPES.filter((scope) => scope !== 'offline_access' && scopes.includes(scope));
+  const scope = requested
+    ? scopeValues(requested).filter((one) => [...granted, ...ofUser].includes(one))
+    : granted;
+  const act = chainOf({ sub: clientId, act: claims.act ?? { sub: party } });
+  return { scope: scope.join(' '), resource, act };
+}
+
+/** The most actors of a chain, as at the hosted service. */
+const MAX_ACTORS = 5;
+
+/** Returns an `act` claim. @throws AuthError 400 `invalid_request` if its chain is too long. */
+function chainOf(act: Actor): Actor {
+  let [length, one] = [0, act as unknown];
+  for (; typeof one === 'object' && one !== null; length++) one = (one as { act?: unknown }).act;
+  if (length <= MAX_ACTORS) return act;
+  throw new AuthError(
+    400,
+    'invalid_request',
+    `Delegation chain (\`act\` claim) depth exceeds the maximum allowed limit of ${MAX_ACTORS - 1}`,
+  );
 }
 
 /**
@@ -162,19 +301,15 @@ async function subjectOfIdToken(
 
 /** Verifies a user's access token for an API: it was issued to the application, or the application is that API. */
 async function subjectOfAccessToken(
-  { issuer, keys, config, wallClock }: ExchangeDependencies,
+  { issuer, keys, config, wallClock, grantOf }: ExchangeDependencies,
   clientId: string,
   token: string,
 ): Promise<Subject | undefined> {
   const claims = await readOwnToken({ issuer, keys, clock: wallClock }, token);
-  // A sender-constrained token needs a proof with its key, which a request that only quotes the token does not
-  // have.
-  if (claims === undefined || claims.gty === 'client-credentials' || claims.cnf !== undefined)
-    return undefined;
-  const authorizedParty = claims.azp ?? claims.client_id;
+  if (claims === undefined || claims.gty === 'client-credentials') return undefined;
+  const authorizedParty = partyOf(claims);
   const audience = [claims.aud ?? []].flat().find((one) => one !== `${issuer}userinfo`);
-  if (typeof authorizedParty !== 'string' || audience === undefined || claims.sub === undefined)
-    return undefined;
+  if (authorizedParty === undefined || audience === undefined || claims.sub === undefined) return undefined;
   const client = await config.client(clientId);
   if ((await config.resourceServer(audience)) === undefined || client === undefined) return undefined;
   // Tokens of an application end when the application is deleted.
@@ -182,7 +317,15 @@ async function subjectOfAccessToken(
   if (authorizedParty !== clientId && !isOfApi(client, audience)) return undefined;
   const organization = typeof claims.org_id === 'string' ? claims.org_id : undefined;
   const scopes = String(claims.scope ?? '').split(' ');
-  return { userId: claims.sub, audience, scopes, amr: [], organization, claims };
+  const grant = grantOfToken(claims);
+  const { amr = [], connection } = (grant === undefined ? undefined : await grantOf(grant)) ?? {};
+  return { userId: claims.sub, audience, scopes, amr, organization, connection, claims };
+}
+
+/** Returns the client that a token was issued to (RFC 9068 §2.2: `client_id`; by default `azp`). */
+function partyOf({ azp, client_id }: JWTPayload): string | undefined {
+  const party = azp ?? client_id;
+  return typeof party === 'string' ? party : undefined;
 }
 
 function isOfApi({ app_type, resource_server_identifier }: Client, audience: string): boolean {
@@ -198,9 +341,9 @@ async function actorOf(
   clientId: string,
   { actor_token: token, actor_token_type: type }: GrantRequest['params'],
   { claims }: Subject,
-): Promise<Readonly<Record<string, unknown>> | undefined> {
+): Promise<Actor | undefined> {
   const before = claims.act === undefined ? {} : { act: claims.act };
-  if (token === undefined && type === undefined) return claims.act as Record<string, unknown> | undefined;
+  if (token === undefined && type === undefined) return claims.act as Actor | undefined;
   if (token === undefined || (type !== ID_TOKEN && type !== ACCESS_TOKEN))
     throw invalidTokenError('actor_token');
   const actor =
@@ -210,9 +353,11 @@ async function actorOf(
   const user = actor && (await deps.users.get(actor.userId));
   if (user === undefined || user.blocked === true || (await isTokenEnded(deps, user, actor?.claims ?? {})))
     throw invalidTokenError('actor_token');
-  // The token already names an actor, who would be lost if its user were taken for the actor.
-  if (actor?.claims.act !== undefined) throw invalidTokenError('actor_token');
-  return { sub: user.id, ...before };
+  // The token already names an actor, who would be lost if its user were taken for the actor. A token that is bound to
+  // a key needs a proof of it, which this request has for the subject token alone.
+  if (actor?.claims.act !== undefined || actor?.claims.cnf !== undefined)
+    throw invalidTokenError('actor_token');
+  return chainOf({ sub: user.id, ...before });
 }
 
 /** Returns the scopes that were asked for, or all of the token's. Never `offline_access`: nobody has logged in. */
@@ -264,9 +409,7 @@ interface SubjectToken {
  */
 export type ReadSubjectToken = (presented: SubjectToken) => Promise<User>;
 
-export function subjectTokenReader(
-  deps: ExchangeDependencies & { checkPossession: CheckPossession },
-): ReadSubjectToken {
+export function subjectTokenReader(deps: ExchangeDependencies): ReadSubjectToken {
   return async (presented) => {
     const subject = await subjectFrom(deps, presented);
     const user = subject && (await deps.users.get(subject.userId));
@@ -287,14 +430,20 @@ interface TokenSubject {
 }
 
 async function subjectFrom(
-  deps: ExchangeDependencies & { checkPossession: CheckPossession },
+  deps: ExchangeDependencies,
   { ctx, clientId, type, token }: SubjectToken,
 ): Promise<TokenSubject | undefined> {
   if (type === REFRESH_TOKEN) return subjectOfRefreshToken(deps, ctx, clientId, token);
   if (type !== ACCESS_TOKEN)
     throw new AuthError(400, 'invalid_request', 'The subject_token_type is not supported.');
   const subject = await subjectOf(deps, clientId, type, token);
-  // What it is exchanged for cannot name the actor, who would be taken for the user.
+  const cnf = confirmationOf(subject.claims);
+  if (cnf !== undefined) {
+    // What it is exchanged for is bound to no key, so that only who has the key of this one gets it.
+    if (partyOf(subject.claims) !== clientId) return undefined;
+    await deps.checkPossession(ctx, token, { clientId, cnf });
+  }
+  // Nor can it name the actor, who would be taken for the user.
   return subject.claims.act === undefined ? subject : undefined;
 }
 

@@ -221,8 +221,16 @@ function recordExchange(
 ): void {
   if (type === undefined) return;
   // A login that is recorded now has these details in its own event.
-  const details = isRecorded ? executionDetails(executions.of(ctx)) : {};
-  events.record({ type, client_id: clientId, user_id: userId, ip, ...details });
+  const details = isRecorded ? executionDetails(executions.of(ctx)).details : undefined;
+  const act = actorOf(ctx);
+  const audience = requestedAudience(ctx.oidc.params);
+  events.record({
+    type,
+    client_id: clientId,
+    user_id: userId,
+    ip,
+    ...((details ?? act) && { details: { ...details, ...(act && { act, audience }) } }),
+  });
 }
 
 /** Stores the grant and issues its tokens, in the token response. */

@@ -191,7 +191,7 @@ interface UserinfoTokenDependencies {
   clock: Clock;
   ahead: ReadAhead;
   users: Pick<Users, 'get' | 'credentialVersion'>;
-  sessions: Pick<Sessions, 'isOpen'>;
+  sessions: Pick<Sessions, 'isOpen' | 'grantOf'>;
 }
 
 /** A verified access token, opaque or JWT. */
@@ -220,7 +220,7 @@ function userinfoTokens(deps: UserinfoTokenDependencies) {
     const payload = await readOwnToken({ issuer: provider.issuer, keys, clock }, token, { audience });
     const user = payload && (await users.get(String(payload.sub)));
     if (payload === undefined || user === undefined) return undefined;
-    if (await isTokenEnded({ users, isOpen: sessions.isOpen }, user, payload)) return undefined;
+    if (await isTokenEnded({ users, ...sessions }, user, payload)) return undefined;
     return {
       userId: user.id,
       clientId: String(payload.azp ?? payload.client_id),

@@ -57,6 +57,9 @@ export interface LogEventRecord extends Stored {
   details?: Record<string, unknown>;
 }
 
+/** The members of `details` with the actors of a chain (RFC 8693 §4.1), from the one who acts now to the first. */
+export const ACTOR_FIELDS = [1, 2, 3, 4, 5].map((depth) => `details${'.act'.repeat(depth)}.sub`);
+
 /** The number of events in a past hour; `id` is the hour, in the form in which ids of events begin. */
 export interface LogCountRecord extends Stored {
   /** The beginning of the hour, in epoch milliseconds. */

@@ -4,6 +4,9 @@ import { z } from 'zod';
 /** The value in `token_exchange.allow_any_profile_of_type` of an application that may use them. */
 export const CUSTOM_AUTHENTICATION = 'custom_authentication';
 
+/** The same, of the application of an API that may exchange tokens that the API has received for tokens of other APIs. */
+export const ON_BEHALF_OF = 'on_behalf_of_token_exchange';
+
 /** Types that the standards or the vendors have defined. */
 const RESERVED = /^(https?:\/\/([^/?#]*[.@])?(auth0|okta)\.com(?![^/?#:])|urn:(ietf|auth0|okta)(:|$))/i;
 
@@ -26,7 +29,7 @@ export const exchangeProfileSchema = z.looseObject({
   id: z.string().min(1).max(64).optional(),
   name: z.string().min(1).max(255),
   subject_token_type: tokenType,
-  type: z.enum([CUSTOM_AUTHENTICATION, 'on_behalf_of_token_exchange']).default(CUSTOM_AUTHENTICATION),
+  type: z.enum([CUSTOM_AUTHENTICATION, ON_BEHALF_OF]).default(CUSTOM_AUTHENTICATION),
   action: z.string().min(1).max(255).optional(),
   action_id: z.string().min(1).max(64).optional(),
 });

@@ -10,7 +10,7 @@ export type ClaimTarget = (typeof CLAIM_TARGETS)[number];
 /** Claims that the protocol defines: setting them could break it, or make statements in the server's name. */
 const PROTOCOL_CLAIMS = new Set(
   `iss sub aud exp nbf iat iat_ms jti nonce azp auth_time acr amr act may_act active at_hash c_hash s_hash sid scope scp
-  client_id cnf cty typ kid alg htm htu ath events toe txn gty permissions org_id org_name authorization_details
+  client_id cnf cty typ kid alg htm htu ath events toe txn gty permissions org_id org_name authorization_details grant_id
   sub_id sub_jwk token_type updated_at jku jwk jwe x5c x5t x5t#s256 vot vtm attest dest _claim_names _claim_sources
   __proto__ constructor prototype`
     .split(/\s+/)

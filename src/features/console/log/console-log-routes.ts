@@ -271,11 +271,19 @@ function fieldsOf(event: EventAnswer): { text: string; value: string }[] {
     'console.log.connection': [event.connection ?? []].flat(),
     'console.log.ip': [event.ip ?? []].flat(),
     'console.log.why': [event.description ?? []].flat(),
+    'console.log.actor': actorsOf(event.details?.act),
     'console.log.story': [event.transaction ?? []].flat(),
   };
   return Object.entries(valuesByKey).flatMap(([text, values]) =>
     values.length === 0 ? [] : [{ text, value: values.join(' · ') }],
   );
+}
+
+/** Returns the actors of a chain (RFC 8693 §4.1), the one who acts now first. */
+function actorsOf(act: unknown): string[] {
+  if (typeof act !== 'object' || act === null) return [];
+  const { sub, act: before } = act as { sub?: unknown; act?: unknown };
+  return [...(typeof sub === 'string' ? [sub] : []), ...actorsOf(before)];
 }
 
 // Groups the events of one login: in their order, with the outcome and its reason.

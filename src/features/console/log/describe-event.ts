@@ -38,7 +38,7 @@ export function describeEvent(
 }
 
 const FAILURE_TYPES =
-  /^(f|fu|fp|fn|fs|fv|fcp|fcpr|fvr|flo|fcoa|fapi|ferrt|fe\w+|fd\w+)$|^limit_|_failed$|_rejected$|_exceed$/;
+  /^(f|fu|fp|fn|fs|fv|fcp|fcpr|fvr|flo|fcoa|fapi|ferrt|fe\w+|fd\w+)$|^limit_|_failed$|^failed_|_rejected$|_exceed$/;
 
 /** Reports whether an event is a failure or a refusal. */
 export const isFailure = ({ type }: Pick<EventAnswer, 'type'>): boolean => FAILURE_TYPES.test(type);

@@ -22,6 +22,7 @@ const TYPES: Readonly<Record<string, readonly string[]>> = {
     'ferrt',
     'fertft',
     'fecte',
+    'failed_on_behalf_of_token_exchange',
   ],
   'auth.token_exchange.success': [
     'seacft',
@@ -32,6 +33,7 @@ const TYPES: Readonly<Record<string, readonly string[]>> = {
     'sercft',
     'sertft',
     'secte',
+    'success_on_behalf_of_token_exchange',
   ],
   'management.fail': ['fapi'],
   'management.success': ['sapi'],

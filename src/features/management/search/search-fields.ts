@@ -1,4 +1,5 @@
 // The search fields of log events.
+import { ACTOR_FIELDS } from '../../../records/base/log-events.ts';
 import type { Filter } from '../../../store/contract.ts';
 import { type Match, parseQuery } from './lucene.ts';
 import { dateFilter, fieldWildcard, filterOf, MATCHES_NOTHING, rangeOf, wildcardOf } from './terms.ts';
@@ -53,12 +54,19 @@ export function logFilter(query: string, names: LogNames): Filter {
   );
 }
 
+/** Whoever acted for the user of an event, whether or not others acted for them. */
+const ACTOR = 'actor';
+
 function logTerm(field: string, match: Match, names: LogNames): Filter {
+  if (field === ACTOR) return { any: ACTOR_FIELDS.map((stored) => storedTerm(stored, match)) };
   if (isFieldByName(field)) return { field: FIELDS_BY_NAME[field], in: names[field](valueTest(match)) };
   const stored = STORED.get(field);
   // An unknown field matches nothing, as at the hosted service.
   if (stored === undefined) return MATCHES_NOTHING;
-  if (field === 'date') return dateFilter(stored, match);
+  return field === 'date' ? dateFilter(stored, match) : storedTerm(stored, match);
+}
+
+function storedTerm(stored: string, match: Match): Filter {
   if (match.kind === 'exists') return { field: stored, exists: true };
   if (match.kind === 'text') return equalTo(stored, match.text);
   if (match.kind === 'range') return rangeOf(stored, match, String);
