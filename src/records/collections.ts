@@ -9,7 +9,7 @@ import {
   type LogStreamPositionRecord,
 } from './base/log-events.ts';
 import { accountsOf, type Frozen, type Stored, sessionUid, text } from './base/record.ts';
-import { REGISTRATIONS, type RegistrationRecord } from './clients/registrations.ts';
+import { REGISTRATIONS, type RegistrationRecord, registrationTerms } from './clients/registrations.ts';
 import {
   ADDRESS_KINDS,
   type AddressKind,
@@ -317,7 +317,7 @@ const passkeysSpec: CollectionSpec<PasskeyRecord> = {
 const consentsSpec: CollectionSpec<ConsentRecord> = {
   writtenFor: { users: 'one of each application and API' },
   unique: {},
-  indexes: { user: (consent) => consent.user_id },
+  indexes: { user: (consent) => consent.user_id, client: (consent) => consent.client_id },
 };
 
 export interface Records {
@@ -527,9 +527,14 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
   registrations: {
     writtenFor: { strangers: REGISTRATIONS },
     unique: {},
-    indexes: { kind: (registration) => boundOf(REGISTRATIONS, registration)?.kind },
+    indexes: {
+      kind: (registration) => boundOf(REGISTRATIONS, registration)?.kind,
+      search: registrationTerms,
+      blocked: ({ blocked_at: at }) => (at === undefined ? undefined : 'yes'),
+    },
     hasRandomId: () => true,
     fields: { created_at: 'text' },
+    indexed: ['created_at'],
     sealed: ['client.client_secret'],
   },
   // One record of each bridge, whatever strangers do.

@@ -1,4 +1,4 @@
-// Reads applications that registered themselves, as they take effect.
+// Reads applications that registered themselves, as they take effect: one that is blocked does not.
 import { effectiveClient } from '../records/clients/third-parties.ts';
 import type { Client } from '../records/collections.ts';
 import type { Store } from '../store/contract.ts';
@@ -15,7 +15,7 @@ export function registeredClients(
     const record = await store.collection('registrations').get(clientId);
     const before = remembered.get(clientId);
     remembered.delete(clientId);
-    if (record === undefined) return undefined;
+    if (record === undefined || record.blocked_at !== undefined) return undefined;
     const text = JSON.stringify(record.client);
     const client = before?.text === text ? before.client : effectiveClient(record.client as Client);
     remembered.set(clientId, { text, client });

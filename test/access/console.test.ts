@@ -53,6 +53,8 @@ const HIDDEN_FROM_VIEWERS: readonly string[] = [
   'GET /console/resources/keys/encryption/:kid',
   'POST /console/reveal/keys/encryption/:kid',
   'GET /console/new-application',
+  'GET /console/agents/registration',
+  'GET /console/agents/apis/:id',
   'GET /console/applications/:id/try',
   'GET /console-try/:id',
 ];

@@ -559,6 +559,27 @@ describe('an application that registers itself', () => {
         .and.not.to.include('web');
       expect(await ids('is_first_party=false')).to.include(client_id);
       expect(await ids('')).not.to.include(client_id);
+      const found: string[] = [];
+      for (let from: string | undefined = ''; from !== undefined; ) {
+        const cursor = from === '' ? '' : `&from=${from}`;
+        const { body } = await managed(
+          server,
+          'GET',
+          `/clients?external_metadata_type=dcr&fields=client_id&take=7${cursor}`,
+        );
+        found.push(...body.clients.map((one: { client_id: string }) => one.client_id));
+        from = body.next;
+      }
+      const { body: counted } = await managed(
+        server,
+        'GET',
+        '/clients?external_metadata_type=dcr&include_totals=true&per_page=1',
+      );
+      expect([found[0], found.length, new Set(found).size]).to.deep.equal([
+        client_id,
+        counted.total,
+        counted.total,
+      ]);
       const change = (body: object) => managed(server, 'PATCH', `/clients/${client_id}`, body);
       expect((await change({ name: 'Known to us' })).body).to.include({ name: 'Known to us' });
       expect((await change({ grant_types: ['password'] })).status).to.equal(400);

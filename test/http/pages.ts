@@ -86,6 +86,7 @@ import { AuthError } from '../../src/http/errors.ts';
 import { databaseOptionsSchema } from '../../src/records/connections/connections.ts';
 import type { DatabaseOptions } from '../../src/records/tenant/tenant.ts';
 import { checkStrength } from '../../src/users/password-policy.ts';
+import { consoleAgentsPages } from './console-agents-pages.ts';
 import { consoleBrandingPages } from './console-branding-pages.ts';
 import { consoleConnectionPages } from './console-connections-pages.ts';
 import { consoleLogPages } from './console-log-pages.ts';
@@ -196,6 +197,7 @@ export const consoleModel: ConsoleFrame = {
 };
 
 export const PAGES: Record<string, SitePage | AuthError> = {
+  ...consoleAgentsPages(consoleModel),
   ...consoleConnectionPages(consoleModel),
   ...consoleBrandingPages(consoleModel),
   '/console': sitePage(OVERVIEW_HOME_PAGE, { ...consoleModel, ...overviewModel }),

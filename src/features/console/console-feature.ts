@@ -10,6 +10,7 @@ import type { ActionsDependencies } from './actions/view.ts';
 import { administratorsRoutes } from './administrators/console-administrators-routes.ts';
 import { administratorEvents } from './administrators/events.ts';
 import { type PasswordDependencies, passwordRoutes } from './administrators/password.ts';
+import { type AgentDependencies, agentsRoutes } from './agents/console-agents-routes.ts';
 import type { ApiCallDependencies } from './api-calls.ts';
 import { applicationsRoutes } from './applications/console-applications-routes.ts';
 import type { TryDependencies } from './applications/try-page.ts';
@@ -113,6 +114,7 @@ export type ConsoleDependencies = ConsolePageDependencies &
   ResourcesDependencies &
   TryDependencies &
   MovePageDependencies &
+  AgentDependencies &
   PasswordDependencies;
 
 const shellRoutes: RouteDeclarations<ConsolePageDependencies> = {
@@ -140,6 +142,7 @@ export const consoleRoutes: RouteDeclarations<ConsoleDependencies> = {
   ...resourcesRoutes,
   ...applicationsRoutes,
   ...administratorsRoutes,
+  ...agentsRoutes,
   ...moveRoutes,
   ...passwordRoutes,
 };

@@ -21,6 +21,7 @@ const UNMASKED_NAMES: ReadonlySet<string> = new Set([
   'last_password_reset',
   'credential_type',
   'id_token_signed_response_alg',
+  'subject_type_authorization',
 ]);
 
 export const isMasked = (name: string): boolean =>

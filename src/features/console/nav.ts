@@ -17,6 +17,7 @@ const NAV: readonly NavItem[] = [
   { section: '', scopes: [] },
   { section: 'applications', scopes: ['read:clients'] },
   { section: 'apis', scopes: ['read:resource_servers'] },
+  { section: 'agents', scopes: ['read:clients'] },
   { section: 'connections', scopes: ['read:connections'] },
   { section: 'users', scopes: ['read:users'] },
   { section: 'roles', scopes: ['read:roles'] },

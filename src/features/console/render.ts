@@ -64,6 +64,7 @@ const NOTICES: readonly string[] = [
   ...SECURITY_NOTICES,
   ...USERS_NOTICES,
   'console.move.said.ended',
+  ...['on', 'off', 'blocked', 'unblocked'].map((name) => `console.agents.said.${name}`),
   'console.administrators.invited',
   'console.administrators.ended',
 ];

@@ -5,7 +5,7 @@ import type { Frozen } from '../../records/base/record.ts';
 import type { Records } from '../../records/collections.ts';
 import type { Store } from '../../store/contract.ts';
 import type { Caller } from './call.ts';
-import type { ListShape } from './list.ts';
+import type { ListShape, ListSource } from './list.ts';
 
 /** Collections that are small enough to be filtered in memory. */
 export type ConfigurationName =
@@ -46,6 +46,8 @@ export interface Resource<N extends ConfigurationName, D extends ResourceDepende
     deps: D,
     query: Readonly<Record<string, unknown>>,
   ): Promise<readonly Stored<N>[]> | readonly Stored<N>[];
+  /** Returns the list that a query asks for, if it is one that the store pages; others are made in memory. */
+  source?(deps: D, query: Readonly<Record<string, unknown>>): Promise<ListSource | undefined>;
   /**
    * Changes a record that is not in the collection. Returns the record itself if the body changes nothing, and undefined
    * for a record that is treated like those of the store.

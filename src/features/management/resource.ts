@@ -7,7 +7,7 @@ import { listAll } from '../../store/list-all.ts';
 import { isRemovalPending } from '../../tenant/pending-removals.ts';
 import { removeReferences } from '../../tenant/references.ts';
 import { type Call, type Caller, type CallRequest, callsWith, created, noContent, ok } from './call.ts';
-import { arraySource, cursorQuery, listAnswer, mapped, pageQuery } from './list.ts';
+import { arraySource, cursorQuery, type ListSource, listAnswer, mapped, pageQuery } from './list.ts';
 import { apiError, validationError } from './management-errors.ts';
 import { fieldsQuery, selectFields } from './management-fields.ts';
 import type { ConfigurationName, Resource, ResourceDependencies, Stored } from './resource-declaration.ts';
@@ -184,18 +184,26 @@ async function list<N extends ConfigurationName, D extends ResourceDependencies>
   query: Readonly<Record<string, unknown>>,
   caller: Caller,
 ): Promise<unknown> {
+  const view = (record: Stored<N>) => {
+    const item = { ...shown(deps, resource, record, caller), ...resource.listMembers?.(record, query) };
+    return selectFields(item, query, resource.always);
+  };
+  const source = (await resource.source?.(deps, query)) ?? (await memorySource(deps, resource, query));
+  return listAnswer(query, mapped(source, view as (record: object) => object), resource.list);
+}
+
+async function memorySource<N extends ConfigurationName, D extends ResourceDependencies>(
+  deps: D,
+  resource: Resource<N, D>,
+  query: Readonly<Record<string, unknown>>,
+): Promise<ListSource> {
   const all = (await listAll(collectionByName(deps.store, resource.collection))) as Stored<N>[];
   const order = resource.orderOf ?? ((record: Stored<N>) => record.id);
   const isRelated = await resource.relatedFilter?.(deps, query);
   const matching = [...all, ...((await resource.builtIn?.(deps, query)) ?? [])]
     .filter((record) => (resource.matches?.(record, query) ?? true) && (isRelated?.(record) ?? true))
     .sort((a, b) => (order(a) < order(b) ? -1 : 1));
-  const source = arraySource(sortedBy(matching, query.sort, resource.sortable), ({ id }) => id);
-  const view = (record: Stored<N>) => {
-    const item = { ...shown(deps, resource, record, caller), ...resource.listMembers?.(record, query) };
-    return selectFields(item, query, resource.always);
-  };
-  return listAnswer(query, mapped(source, view as (record: object) => object), resource.list);
+  return arraySource(sortedBy(matching, query.sort, resource.sortable), ({ id }) => id);
 }
 
 /** Returns a record as a response for it alone shows it. */

@@ -219,7 +219,12 @@ async function authenticated({ store }: RegistrationDependencies, ctx: Context):
   const record = isRegistrationId(id) ? await store.collection('registrations').get(id) : undefined;
   const isRight =
     token?.scheme === 'bearer' && isSameSecret(hashSecret(token.value), record?.token_hash ?? '');
-  if (record !== undefined && isRight) return record as RegistrationRecord;
+  if (record !== undefined && isRight) {
+    // It changes nothing meanwhile, and does not remove what administrators look at.
+    if (record.blocked_at !== undefined)
+      throw new AuthError(403, 'access_denied', 'The application is blocked.');
+    return record as RegistrationRecord;
+  }
   ctx.set('WWW-Authenticate', 'Bearer error="invalid_token"');
   throw new AuthError(401, 'invalid_token', 'The registration access token is invalid.');
 }

@@ -5,6 +5,7 @@ import type { z } from 'zod';
 import type { Bound } from '../base/collection-spec.ts';
 import type { Stored } from '../base/record.ts';
 import type { clientSchema } from './clients.ts';
+import { recipientOf } from './third-parties.ts';
 
 /** `id` is the client_id. */
 export interface RegistrationRecord extends Stored {
@@ -17,10 +18,23 @@ export interface RegistrationRecord extends Stored {
   created_at: string;
   /** When a user allowed it something, or it got tokens, to the day; ISO 8601. */
   last_used_at?: string;
+  /** When an administrator blocked it, ISO 8601: until it is unblocked it is as if it were not there. */
+  blocked_at?: string;
 }
 
 /** Whether a client_id is that of an application that may have registered itself. */
 export const isRegistrationId = (clientId: string): boolean => /^tpc_[\w-]{32}$/.test(clientId);
+
+/** By what administrators find one: its id, its name, and where its callbacks lead, in lower case. */
+export function registrationTerms({ id, client }: Pick<RegistrationRecord, 'id' | 'client'>): string[] {
+  const places = client.callbacks
+    .map((uri) => recipientOf(uri))
+    .map((place) => {
+      if (place === undefined || 'device' in place) return [];
+      return 'host' in place ? place.host : place.scheme;
+    });
+  return [...new Set([id, client.name, ...places.flat()].map((term) => term.toLowerCase()))];
+}
 
 /** The characters of a record at most; {@link registrationBody} allows about half of it. */
 const MAX_LENGTH = 8_000;

@@ -17,6 +17,7 @@ import { defaultGrantTypes } from '../../../../tenant/declared-records.ts';
 import { type Call, type Caller, callsWith, ok } from '../../call.ts';
 import { requestObjectKeys } from '../../client-keys.ts';
 import { letters } from '../../ids.ts';
+import { cursorId, cursorOf, type ListSource } from '../../list.ts';
 import { apiError } from '../../management-errors.ts';
 import { flag, searchQuery } from '../../management-fields.ts';
 import { checkedBy, conflict, merged, notFound, resourceCalls, shown } from '../../resource.ts';
@@ -34,6 +35,7 @@ import {
   withoutVaultKeys,
 } from './client-authentication-calls.ts';
 import { clientMetadata, createClientBody, patchClientBody } from './client-bodies.ts';
+import { registrationsAfter } from './registrations-list.ts';
 
 export interface ClientsDependencies {
   store: Store;
@@ -119,6 +121,7 @@ const resource: Resource<'clients', ClientsDependencies> = {
     (query.external_metadata_type === undefined ||
       client.external_metadata_type === query.external_metadata_type),
   relatedFilter: ({ store }, { q }) => grantedBy(store, q as string | undefined),
+  source: registeredSource,
   builtIn: async (deps, query) => [await globalClient(deps), ...(await registered(deps, query))],
   find: async (deps, id) =>
     id === GLOBAL_CLIENT
@@ -202,6 +205,35 @@ async function registered(
   const sort = { field: 'created_at', descending: true } as const;
   const { records } = await store.collection('registrations').list({ sort, limit: MAX_LISTED });
   return records.map(({ client }) => client as Client);
+}
+
+/** Returns the list of those alone, as long as it may be; undefined for one that selects among them, or has others. */
+async function registeredSource(
+  { store }: ClientsDependencies,
+  query: Readonly<Record<string, unknown>>,
+): Promise<ListSource | undefined> {
+  const { external_metadata_type: type, app_type, external_client_id, q, is_global, is_first_party } = query;
+  const isWhole = [app_type, external_client_id, q].every((one) => one === undefined);
+  if (type !== 'dcr' || !isWhole || is_global === true || is_first_party === true) return undefined;
+  const declared = await listAll(store.collection('clients'));
+  if (declared.some((client) => client.external_metadata_type === 'dcr')) return undefined;
+  return {
+    page: async ({ page, perPage }) => {
+      const sort = { field: 'created_at', descending: true } as const;
+      const { records, total = 0 } = await store
+        .collection('registrations')
+        .list({ sort, page, limit: perPage, total: true });
+      return { items: records.map(({ client }) => client), total };
+    },
+    after: async ({ cursor, take }) => {
+      const after = cursor === undefined ? undefined : cursorId(cursor);
+      const { records, next } = await registrationsAfter(store, { after, take });
+      return {
+        items: records.map(({ client }) => client),
+        next: next === undefined ? undefined : cursorOf(next),
+      };
+    },
+  };
 }
 
 async function registeredClient({ store }: ClientsDependencies, id: string): Promise<Client | undefined> {

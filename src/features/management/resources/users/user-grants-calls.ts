@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import type { Frozen } from '../../../../records/base/record.ts';
 import { type ConsentRecord, consentId } from '../../../../records/state/engine.ts';
-import type { Store } from '../../../../store/contract.ts';
+import type { Filter, Store } from '../../../../store/contract.ts';
 import { type Call, callsWith, noContent, ok } from '../../call.ts';
 import { arraySource, type ListSource, listAnswer, pageQuery } from '../../list.ts';
 import { isOf } from './refresh-tokens.ts';
@@ -60,9 +60,15 @@ async function removeFromConsent(
 }
 
 /**
- * Returns a list source of the grants of all users. It reads the consents page by page, to limit the memory in use.
+ * Returns a list source of the grants of all users, maybe for one client. It reads the consents page by page, to limit the memory in use.
  */
-function everyGrant(store: Store, grantsOf: (consents: readonly Consent[]) => object[]): ListSource {
+function everyGrant(
+  store: Store,
+  clientId: string | undefined,
+  grantsOf: (consents: readonly Consent[]) => object[],
+): ListSource {
+  const where: Filter | undefined =
+    clientId === undefined ? undefined : { index: 'client', equals: clientId };
   const page = async ({ page: number, perPage }: { page: number; perPage: number }) => {
     const [from, to] = [number * perPage, (number + 1) * perPage];
     const items: object[] = [];
@@ -70,7 +76,7 @@ function everyGrant(store: Store, grantsOf: (consents: readonly Consent[]) => ob
     for (let after: string | undefined; ; ) {
       const consentPage = await store
         .collection('consents')
-        .list({ limit: PAGE_SIZE, ...(after !== undefined && { after }) });
+        .list({ limit: PAGE_SIZE, ...(where && { where }), ...(after !== undefined && { after }) });
       const grants = grantsOf(consentPage.records);
       items.push(...grants.slice(Math.max(0, from - total), Math.max(0, to - total)));
       total += grants.length;
@@ -106,7 +112,7 @@ export const grantCalls: Call<GrantsDependencies>[] = [
           .filter((one) => audience === undefined || one.audience === audience);
       const source =
         user_id === undefined
-          ? everyGrant(store, grantsOf)
+          ? everyGrant(store, client_id, grantsOf)
           : arraySource(grantsOf(await store.collection('consents').findBy('user', user_id)), ({ id }) => id);
       return ok(await listAnswer(paging, source, { key: 'grants', isByCursor: false }));
     },

@@ -1,0 +1,162 @@
+// /console/agents/registration: whether applications may register themselves, what that opens, and how.
+import type { Context } from 'koa';
+import { z } from 'zod';
+import { formFields } from '../../../http/server/body.ts';
+import type { RouteDeclarations } from '../../../http/server/router.ts';
+import { SECURITY_MODES } from '../../../records/clients/third-parties.ts';
+import { callApi } from '../api-calls.ts';
+import { listAll } from '../applications/list-all.ts';
+import { type ConsoleSession, consoleForm, consolePage, redirectAfterForm } from '../console-page.ts';
+import type { FormFault } from '../form-fault.ts';
+import { refusalOf, refusalOptions } from '../forms.ts';
+import { declareConsolePage, type FaultyField, renderConsole } from '../render.ts';
+import { type ApiAccess, apiAccesses } from './agents-apis.ts';
+import { AGENTS, type AgentsDependencies, TAB_SCOPES } from './agents-shown.ts';
+
+const PATH = `${AGENTS}/registration`;
+
+/** How applications may register themselves. */
+export interface RegistrationSettings {
+  isOn: boolean;
+  mode: (typeof SECURITY_MODES)[number];
+  needsToken: boolean;
+  /** As a form has it. */
+  days: string;
+}
+
+/** Days without use after which an application is forgotten, where the tenant does not say. */
+const USUAL_DAYS = 30;
+
+const settingsAnswer = z.object({
+  flags: z.looseObject({ enable_dynamic_client_registration: z.boolean().optional() }),
+  dynamic_client_registration_security_mode: z.enum(SECURITY_MODES).default('strict'),
+  dynamic_client_registration: z
+    .object({ requires_token: z.boolean().default(false), unused_days: z.number().default(USUAL_DAYS) })
+    .nullish(),
+});
+
+export async function registrationSettings(
+  deps: AgentsDependencies,
+  ctx: Context,
+  session: ConsoleSession,
+): Promise<RegistrationSettings> {
+  const settings = settingsAnswer.parse((await callApi(deps, ctx, session, 'GET /tenants/settings')).body);
+  return {
+    isOn: settings.flags.enable_dynamic_client_registration === true,
+    mode: settings.dynamic_client_registration_security_mode,
+    needsToken: settings.dynamic_client_registration?.requires_token ?? false,
+    days: String(settings.dynamic_client_registration?.unused_days ?? USUAL_DAYS),
+  };
+}
+
+const UPDATE = 'update:tenant_settings';
+const CHANGE = [...TAB_SCOPES.applications, ...TAB_SCOPES.apis, 'read:connections', UPDATE];
+
+export const registrationRoutes: RouteDeclarations<AgentsDependencies> = {
+  [`GET ${PATH}` as const]: consolePage<AgentsDependencies>(
+    'agents',
+    { scopes: CHANGE },
+    async (deps, ctx, session) =>
+      showRegistration(deps, ctx, session, await registrationSettings(deps, ctx, session)),
+  ),
+  [`POST ${PATH}` as const]: consoleForm<AgentsDependencies>(
+    'agents',
+    { scopes: CHANGE, isDangerous: true },
+    saveRegistration,
+  ),
+  // One click: what closes the door needs no login before it.
+  [`POST ${PATH}/off` as const]: consoleForm<AgentsDependencies>(
+    'agents',
+    { scopes: [UPDATE], isDangerous: false },
+    async (deps, ctx, session) => {
+      const body = { flags: { enable_dynamic_client_registration: false } };
+      await callApi(deps, ctx, session, 'PATCH /tenants/settings', { body });
+      redirectAfterForm(ctx, AGENTS, 'console.agents.said.off');
+    },
+  ),
+};
+
+interface AgentsRegistrationModel {
+  path: string;
+  agentsPath: string;
+  settings: RegistrationSettings;
+  modes: { name: string; text: string; isCurrent: boolean }[];
+  /** What they can get: the APIs that are open to all of them, and the connections that log users in to them. */
+  apis: ApiAccess[];
+  connections: string[];
+  mostDays: number;
+  faults: { days?: FormFault };
+}
+
+export const AGENTS_REGISTRATION_PAGE = declareConsolePage<AgentsRegistrationModel>(
+  'console/agents-registration',
+);
+
+const MOST_DAYS = 365;
+const DAYS: FaultyField = { id: 'days', label: 't:console.agents.days' };
+
+async function showRegistration(
+  deps: AgentsDependencies,
+  ctx: Context,
+  session: ConsoleSession,
+  settings: RegistrationSettings,
+  fault?: FormFault,
+): Promise<void> {
+  const [apis, connections] = await Promise.all([
+    apiAccesses(deps, ctx, session),
+    listAll(deps, ctx, session, 'GET /connections'),
+  ]);
+  const ofDays = fault?.field === DAYS.id ? fault : undefined;
+  await renderConsole(deps, ctx, session, {
+    page: AGENTS_REGISTRATION_PAGE,
+    title: 't:console.agents.registration',
+    model: {
+      path: PATH,
+      agentsPath: AGENTS,
+      settings,
+      modes: SECURITY_MODES.map((name) => ({
+        name,
+        text: `console.agents.mode.${name}`,
+        isCurrent: name === settings.mode,
+      })),
+      apis: apis.filter(({ state }) => state === 'open'),
+      connections: connections
+        .filter(({ is_domain_connection: isForAll }) => isForAll === true)
+        .map(({ display_name, name }) => String(display_name ?? name)),
+      mostDays: MOST_DAYS,
+      faults: ofDays === undefined ? {} : { days: ofDays },
+    },
+    ...refusalOptions(fault, ofDays && DAYS),
+  });
+}
+
+async function saveRegistration(
+  deps: AgentsDependencies,
+  ctx: Context,
+  session: ConsoleSession,
+): Promise<void> {
+  const before = await registrationSettings(deps, ctx, session);
+  const { mode, token, days } = formFields(ctx, 'mode', 'token', 'days');
+  const settings: RegistrationSettings = {
+    isOn: before.isOn,
+    mode: SECURITY_MODES.find((one) => one === mode) ?? before.mode,
+    needsToken: token === 'on',
+    days: days.trim(),
+  };
+  const unusedDays = /^\d{1,4}$/.test(settings.days) ? Number(settings.days) : 0;
+  if (unusedDays < 1 || unusedDays > MOST_DAYS) {
+    const fault = { status: 400, key: 'console.agents.days.fault', field: DAYS.id };
+    return showRegistration(deps, ctx, session, settings, fault);
+  }
+  const body = {
+    flags: { enable_dynamic_client_registration: true },
+    dynamic_client_registration_security_mode: settings.mode,
+    dynamic_client_registration: { requires_token: settings.needsToken, unused_days: unusedDays },
+  };
+  try {
+    await callApi(deps, ctx, session, 'PATCH /tenants/settings', { body });
+  } catch (thrown) {
+    return showRegistration(deps, ctx, session, settings, refusalOf(thrown));
+  }
+  redirectAfterForm(ctx, AGENTS, before.isOn ? 'console.said.saved' : 'console.agents.said.on');
+}

@@ -1,0 +1,166 @@
+// States of the console's section "Agents".
+import { AGENT_PAGE } from '../../src/features/console/agents/agent.ts';
+import {
+  AGENTS_API_PAGE,
+  AGENTS_APIS_PAGE,
+  type ApiAccess,
+} from '../../src/features/console/agents/agents-apis.ts';
+import { AGENTS_REGISTRATION_PAGE } from '../../src/features/console/agents/agents-registration.ts';
+import type { ShownAgent } from '../../src/features/console/agents/agents-shown.ts';
+import { AGENTS_PAGE } from '../../src/features/console/agents/console-agents-routes.ts';
+import type { ConsoleFrame } from '../../src/features/console/render.ts';
+import { sitePage } from './site.ts';
+
+const then = { iso: '2026-11-22T12:00:00.000Z', text: 'Nov 22, 2026, 12:00 PM UTC' };
+const path = '/console/agents';
+const tabs = [
+  { path, text: 'console.agents.tab.applications', isCurrent: true },
+  { path: `${path}/apis`, text: 'console.agents.tab.apis', isCurrent: false },
+];
+
+const agent: ShownAgent = {
+  path: `${path}/applications/tpc_4711`,
+  id: 'tpc_4711',
+  name: 'Research [U+202E]assistant',
+  places: [{ host: 'agent.tools.long-name-of-a-host.example.test' }, { scheme: 'com.example.agent:' }],
+  otherPlaces: 2,
+  isUnverified: true,
+  isBlocked: true,
+  used: then,
+  users: { count: 1000, isMore: true },
+};
+const other: ShownAgent = {
+  ...agent,
+  name: 'Partner portal',
+  places: [{ device: true }],
+  otherPlaces: 0,
+  isUnverified: false,
+  isBlocked: false,
+  used: undefined,
+  users: { count: 3, isMore: false },
+};
+
+const api: ApiAccess = {
+  id: 'api',
+  name: 'Tools',
+  identifier: 'https://mcp.example.test/mcp',
+  policy: 'allow_all',
+  state: 'open',
+  scopes: [
+    { value: 'tools:read', description: 'Use the tools that only read', isOpen: true },
+    { value: 'tools:write', description: '', isOpen: false },
+  ],
+  openCount: 1,
+  grant: { id: 'cgr', isForUsers: true },
+  authorization: {},
+};
+const apis: ApiAccess[] = [
+  api,
+  { ...api, name: 'Orders', state: 'own', openCount: 0, grant: undefined },
+  { ...api, name: 'Books', state: 'closed', policy: 'deny_all' },
+];
+const registration = { isOn: true, mode: 'permissive', needsToken: false, days: '30' } as const;
+const fault = { status: 400, key: 'console.agents.days.fault', field: 'days' };
+
+/** Returns the pages by path. @param frame the data that all pages of the console share. */
+export const consoleAgentsPages = (frame: ConsoleFrame) => {
+  const model = { ...frame, section: 'agents', title: 'Agents', isFresh: false };
+  const list = {
+    ...model,
+    tabs,
+    path,
+    registrationPath: `${path}/registration`,
+    registration,
+    mayTurn: true,
+    text: 'research',
+    state: 'blocked',
+    states: ['used', 'unused', 'blocked'].map((name) => ({ name, text: `console.agents.state.${name}` })),
+    agents: [agent, { ...agent, otherPlaces: 0, isBlocked: false, used: undefined }],
+    next: `${path}?from=abc`,
+    isFirstPage: false,
+    others: [other],
+    hasMoreOthers: true,
+  };
+  return {
+    '/console-agents': sitePage(AGENTS_PAGE, list),
+    '/console-agents-none': sitePage(AGENTS_PAGE, {
+      ...list,
+      registration: { ...registration, isOn: false },
+      agents: [],
+      others: [],
+      text: '',
+      state: '',
+      next: undefined,
+      isFirstPage: true,
+    }),
+    '/console-agents-registration': sitePage(
+      AGENTS_REGISTRATION_PAGE,
+      {
+        ...model,
+        path: `${path}/registration`,
+        agentsPath: path,
+        settings: { ...registration, isOn: false, days: '0' },
+        modes: ['strict', 'permissive'].map((name) => ({
+          name,
+          text: `console.agents.mode.${name}`,
+          isCurrent: name === 'strict',
+        })),
+        apis: [api, { ...api, openCount: 0 }],
+        connections: ['users', 'Staff'],
+        mostDays: 365,
+        faults: { days: fault },
+        faultyField: { field: 'days', label: 'Days' },
+      },
+      { status: 400 },
+    ),
+    '/console-agents-apis': sitePage(AGENTS_APIS_PAGE, {
+      ...model,
+      tabs,
+      apis: apis.map((one) => ({ ...one, path: `${path}/apis/${one.id}` })),
+      mayChange: true,
+    }),
+    '/console-agents-api': sitePage(AGENTS_API_PAGE, {
+      ...model,
+      title: 'Tools',
+      api,
+      path: `${path}/apis/api`,
+      apisPath: `${path}/apis`,
+      policies: ['allow_all', 'require_client_grant', 'deny_all'].map((name) => ({
+        name,
+        text: `console.agents.policy.${name}`,
+        isCurrent: name === 'allow_all',
+      })),
+    }),
+    '/console-agent': sitePage(AGENT_PAGE, {
+      ...model,
+      title: agent.name,
+      agentsPath: path,
+      path: agent.path,
+      agent,
+      callbacks: [
+        'https://agent.tools.long-name-of-a-host.example.test/callback',
+        'com.example.agent:/callback',
+      ],
+      registered: { at: then, until: then },
+      isStrict: false,
+      hasSecret: false,
+      consents: [
+        {
+          user: 'auth0|1',
+          name: 'ada@example.test',
+          path: '/console/users/auth0%7C1',
+          apis: [
+            { audience: undefined, scopes: 'openid profile' },
+            { audience: api.identifier, scopes: 'tools:read' },
+          ],
+        },
+        { user: 'auth0|2', name: 'auth0|2', path: undefined, apis: [] },
+      ],
+      next: `${agent.path}?after=auth0%7C2`,
+      isFirstPage: true,
+      rights: { block: true, remove: true, end: true },
+      settings: '/console/resources/clients/tpc_4711',
+      log: '/console/log?client=tpc_4711',
+    }),
+  };
+};
