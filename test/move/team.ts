@@ -100,7 +100,8 @@ function tenantOf(domain: string, spa: string) {
     idle_token_lifetime: 1_296_000,
   };
   return {
-    tenant: { friendly_name: 'Acme', default_directory: 'users' },
+    // The tool asks for the custom texts of each language.
+    tenant: { friendly_name: 'Acme', default_directory: 'users', enabled_locales: ['en', 'de'] },
     clients: [
       {
         client_id: 'spa',
@@ -311,7 +312,7 @@ async function exportTenant({ origin, gatehouse }: StandIn, output: string): Pro
     `./test/support/${name}.ts`,
   ]);
   const tool = ['node_modules/auth0-deploy-cli/lib/index.js', 'export', '--format', 'yaml'];
-  await promisify(execFile)(process.execPath, [...preloaded, ...tool, '--output_folder', output], {
+  const exported = promisify(execFile)(process.execPath, [...preloaded, ...tool, '--output_folder', output], {
     maxBuffer: 50_000_000,
     env: {
       PATH: process.env.PATH,
@@ -322,6 +323,10 @@ async function exportTenant({ origin, gatehouse }: StandIn, output: string): Pro
       AUTH0_EXPORT_IDENTIFIERS: 'true',
       NODE_EXTRA_CA_CERTS: gatehouse.caFile,
     },
+  });
+  // The tool says on its standard output what failed.
+  await exported.catch((thrown: Error & { stdout: string; stderr: string }) => {
+    throw new Error(`${thrown.message}\n${thrown.stdout}\n${thrown.stderr}`);
   });
 }
 
