@@ -172,6 +172,7 @@ describe('authorization_details', () => {
       ['that are no JSON', '[{'],
       ['with actions that are no list', [{ ...PAYMENT, actions: 'initiate' }]],
       ['that are nested too deep', [{ type: 'payment_initiation', deep }]],
+      ['that are more than a person can read', [{ type: 'payment_initiation', to: 'x'.repeat(1_001) }]],
       ['of a type that is a member of Object.prototype', [{ type: 'constructor' }]],
     ];
     for (const [what, details, over] of bad) {

@@ -21,7 +21,15 @@ const CAREFUL = 'mfa-50@example.test';
 const tenant = {
   ...cibaTenant,
   resourceServers: cibaTenant.resourceServers.map((api) =>
-    api.identifier === API ? { ...api, authorization_details: [{ type: 'payment' }] } : api,
+    api.identifier === API
+      ? {
+          ...api,
+          authorization_details: [
+            { type: 'payment' },
+            { type: 'order', template: '<p>Order {{ authorization_detail.item }} for {{ client.name }}</p>' },
+          ],
+        }
+      : api,
   ),
 };
 
@@ -105,6 +113,24 @@ describe('CIBA requests with authorization_details or acr_values', () => {
     expect(payload(refreshed.json().access_token).authorization_details).to.deep.equal([PAYMENT]);
   });
 
+  it('are in the e-mail, as the template of their type or a list shows them, with nothing in them that is not seen', async () => {
+    await withoutPolicy();
+    const item = '<img src=x> \u202e11\u202c\u200b\nnow';
+    const asked = [
+      { ...PAYMENT, '\u2066to': 'gpj.\u202eexe' },
+      { type: 'order', item },
+    ];
+    expect((await ask({ authorization_details: JSON.stringify(asked) })).status).to.equal(200);
+    const { html = '', text } = await nextMessageTo(server, USER.email, 1, 'link');
+    for (const one of ['amount › value', '12.50', 'Tom &amp; &lt;b&gt;Jerry', 'gpj.[U+202E]exe'])
+      expect(html).to.contain(one);
+    expect(html).to.contain('<p>Order &lt;img src=x&gt; [U+202E]11[U+202C][U+200B] now for ');
+    expect(text).to.contain('creditor: Tom & <b>Jerry</b>').and.contain('[U+2066]to: gpj.[U+202E]exe');
+    const page = await open(createAgent(server), USER.email, 1);
+    expect(page.text).to.contain('[U+2066]to').and.contain('Order &lt;img src=x&gt; [U+202E]11');
+    expect(`${html}${text}${page.text}`).not.to.match(/[\u202a-\u202e\u2066\u200b]/);
+  });
+
   it('can only be approved at the page, which shows the scopes, when the API requires consent each time', async () => {
     await withoutPolicy();
     const early = (await ask({})).json();
@@ -143,6 +169,11 @@ describe('CIBA requests with authorization_details or acr_values', () => {
       [{ type: 'payment', identifier: {} }],
       { type: 'payment' },
       [{ type: 'payment', text: 'x'.repeat(4_000) }],
+      // More than a person can read.
+      [{ type: 'payment', text: 'x'.repeat(1_001) }],
+      [{ type: 'payment', ['x'.repeat(201)]: 1 }],
+      [{ type: 'payment', ...Object.fromEntries(Array.from({ length: 60 }, (_, n) => [`n${n}`, n])) }],
+      Array.from({ length: 61 }, () => ({ type: 'payment' })),
     ].map((one) => JSON.stringify(one));
     for (const authorization_details of [...wrong, 'payment', '[', 'null'])
       expect(told(await ask({ authorization_details })).slice(0, 2), authorization_details).to.deep.equal([

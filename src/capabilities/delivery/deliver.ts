@@ -202,6 +202,7 @@ interface MessageContent
     | 'method'
     | 'change'
     | 'address'
+    | 'details'
     | 'lifetimeInSeconds'
     | 'ip'
     | 'userAgent'

@@ -58,6 +58,8 @@ export interface Notice {
   /** What has changed, in an `account_changed` message. */
   change?: AccountChange;
   address?: string;
+  /** What an application asks the recipient to approve, with visible characters only. */
+  details?: readonly MessageDetail[];
   /** Whether the code confirms the enrolment of a second factor. */
   isEnrollment?: boolean;
   /** Lifetime of the link or code, where the template does not decide it. */
@@ -70,6 +72,13 @@ export interface Notice {
   ip?: string;
   /** `User-Agent` of that request, for providers that get it. */
   userAgent?: string;
+}
+
+/** One of the `authorization_details` (RFC 9396): rendered by the API's template, or else listed in full. */
+export interface MessageDetail {
+  type: string;
+  html?: string;
+  lines: readonly { readonly name: string; readonly value: string }[];
 }
 
 export interface MessageCredential {

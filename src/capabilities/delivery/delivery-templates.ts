@@ -11,7 +11,14 @@ import { enabledLocales } from '../../tenant/languages.ts';
 import type { ReportingLiquid } from '../liquid/liquid.ts';
 import { type MailColors, mailColors } from '../pages/colors.ts';
 import { chooseLocale, type Locale } from '../pages/locales.ts';
-import type { EmailKind, MessageKind, Notice, SmsKind, TemplateSettings } from './delivery-messages.ts';
+import type {
+  EmailKind,
+  MessageDetail,
+  MessageKind,
+  Notice,
+  SmsKind,
+  TemplateSettings,
+} from './delivery-messages.ts';
 import {
   type DraftFaults,
   type DraftTemplate,
@@ -208,7 +215,7 @@ const USER_FIELDS = [
 
 function variablesOf(
   { tenant }: Frozen<TenantRecord>,
-  { to, application, connection, organization, inviter, user, url, code, method, languages }: Notice,
+  { to, application, connection, organization, inviter, user, url, code, method, details, languages }: Notice,
   { locale }: { locale: string },
 ): Record<string, unknown> {
   const isShown = application !== undefined && !isRedirectProtected(application);
@@ -244,6 +251,7 @@ function variablesOf(
     password: code,
     otp: code,
     method,
+    authorization_details: details,
     send: url === undefined ? 'code' : 'link',
     tenant: tenant.friendly_name,
     friendly_name: tenant.friendly_name,
@@ -320,6 +328,7 @@ export interface EmailModel {
   button?: string;
   pasteHint?: string;
   code?: string;
+  details: readonly MessageDetail[];
   /** How long the link or code is valid. */
   validity?: string;
   footer: string;
@@ -343,7 +352,7 @@ export interface SmsModel {
 
 function emailModel(
   kind: EmailKind,
-  { code, url, application, organization, inviter, method, change, address, to }: Notice,
+  { code, url, application, organization, inviter, method, change, address, details = [], to }: Notice,
   { tenant, branding }: Frozen<TenantRecord>,
   locale: Locale,
   lifetime: number,
@@ -370,6 +379,7 @@ function emailModel(
     hint: t('hint'),
     ...(url === undefined ? {} : { url, button: t('button'), pasteHint: locale.text('email.paste') }),
     ...(code === undefined ? {} : { code }),
+    details,
     ...(url === undefined && code === undefined ? {} : { validity: validityText(locale, lifetime) }),
     footer: locale.text('email.footer', { tenant: tenant.friendly_name, to }),
     brand: tenant.friendly_name,

@@ -11,6 +11,7 @@ import {
 } from 'oidc-provider';
 import { z } from 'zod';
 import { AuthError } from '../../http/errors.ts';
+import { visibleText } from '../../records/clients/third-parties.ts';
 import type { ResourceServer as Api } from '../../records/collections.ts';
 import { jsonOf } from '../../runtime/json.ts';
 import type { Config } from '../../tenant/config.ts';
@@ -18,6 +19,57 @@ import { requestedAudience, toAudience } from './request-extensions.ts';
 
 /** One authorization detail; its members beside `type` are the API's. */
 export type AuthorizationDetail = { type: string } & UnknownObject;
+
+/** A member of a detail as a person reads it: the path of names, and the value. */
+export interface DetailLine {
+  name: string;
+  value: string;
+}
+
+/**
+ * Returns a detail, or a part of one, with all its texts visible: with characters that are not seen, or reorder others, an
+ * application could have a user agree to something else than they read. Line breaks are spaces.
+ */
+export function visibleDetail<T>(detail: T): T {
+  const visible = (value: unknown): unknown => {
+    if (typeof value === 'string') return visibleText(value.replaceAll(/[\t\r\n]+/g, ' '));
+    if (Array.isArray(value)) return value.map(visible);
+    if (typeof value !== 'object' || value === null) return value;
+    return Object.fromEntries(Object.entries(value).map(([name, one]) => [visibleText(name), visible(one)]));
+  };
+  // A copy of the same form.
+  return visible(detail) as T;
+}
+
+/** Lists everything in a detail but its type. */
+export function detailLines({ type: _, ...members }: AuthorizationDetail): DetailLine[] {
+  return linesOf(members, []);
+}
+
+function linesOf(value: unknown, path: readonly string[]): DetailLine[] {
+  if (typeof value !== 'object' || value === null) return [{ name: path.join(' › '), value: String(value) }];
+  if (Array.isArray(value) && value.every((one) => typeof one !== 'object')) {
+    return [{ name: path.join(' › '), value: value.join(', ') }];
+  }
+  return Object.entries(value).flatMap(([name, one]) =>
+    linesOf(one, [...path, Array.isArray(value) ? String(Number(name) + 1) : name]),
+  );
+}
+
+/** The most lines of all details of a request, and the most characters of a name and a value: what a person can read. */
+const MAX_LINES = 60;
+const MAX_NAME = 200;
+const MAX_VALUE = 1_000;
+
+// docs/understand/decisions/authorize.md#authorization_details-need-consent-at-each-request
+function isReadable(details: readonly AuthorizationDetail[]): boolean {
+  if (details.length > MAX_LINES) return false;
+  const lines = details.flatMap((one) => [{ name: one.type, value: '' }, ...detailLines(one)]);
+  return (
+    lines.length <= MAX_LINES &&
+    lines.every(({ name, value }) => name.length <= MAX_NAME && value.length <= MAX_VALUE)
+  );
+}
 
 /** The routes of requests whose details a page can show to the user. */
 const ROUTES_WITH_CONSENT = ['authorization', 'pushed_authorization_request'];
@@ -37,18 +89,28 @@ export type DetailTypes = Record<
 
 /** Returns the engine's configuration of types for the APIs as they are now. */
 export function detailTypes(config: Config): DetailTypes {
+  // All details of a request are looked at with the first of them.
+  const readable = new WeakMap<object, boolean>();
+  const isRequestReadable = (oidc: KoaContextWithOIDC['oidc']) => {
+    const known = readable.get(oidc) ?? isReadable(detailsIn(oidc.params?.authorization_details));
+    readable.set(oidc, known);
+    return known;
+  };
   const validate = async ({ oidc }: KoaContextWithOIDC, detail: AuthorizationDetail) => {
     const { type } = detail;
     // At the token endpoint the granted details decide (detailsOfToken).
     if (oidc.route === 'token') return;
     if (!ROUTES_WITH_CONSENT.includes(oidc.route)) throw invalid('they cannot be asked for here');
     if (isDeep(detail)) throw invalid('they are nested too deep');
+    if (!isRequestReadable(oidc)) throw invalid(TOO_MUCH);
     const audience = requestedAudience(oidc.params) ?? config.settings().tenant.default_audience;
     const api = audience === undefined ? undefined : await config.resourceServer(audience);
     if (!hasType(api, type)) throw invalid(`the API has no type ${type}`);
   };
   return Object.fromEntries([...config.authorizationDetailsTypes()].map((type) => [type, { validate }]));
 }
+
+const TOO_MUCH = 'they are more than a person can read';
 
 /** The most characters of details that are kept while a user is asked by CIBA. */
 const MAX_LENGTH = 4_000;
@@ -71,8 +133,10 @@ export async function requestedDetails(
     throw new AuthError(400, 'invalid_request', 'authorization_details must not be empty');
   if (parameter.length > MAX_LENGTH) throw invalidDetails('they are too long');
   const api = audience === undefined ? undefined : await config.resourceServer(audience);
+  // Before the lines are made, which come of each level.
+  if (parsed.data.some((detail) => isDeep(detail))) throw invalidDetails('they are nested too deep');
+  if (!isReadable(parsed.data)) throw invalidDetails(TOO_MUCH);
   for (const detail of parsed.data) {
-    if (isDeep(detail)) throw invalidDetails('they are nested too deep');
     if (!hasType(api, detail.type)) throw invalidDetails(`the API has no type ${detail.type.slice(0, 100)}`);
   }
   return parsed.data;

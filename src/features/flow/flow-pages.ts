@@ -2,6 +2,7 @@
 
 import { type ReportingLiquid, TemplateFault } from '../../capabilities/liquid/liquid.ts';
 import { declarePage, type Views } from '../../capabilities/pages/views.ts';
+import { type DetailLine, detailLines, visibleDetail } from '../../engine/base/authorization-details.ts';
 import type { MissingConsent } from '../../engine/login/policy.ts';
 import { isSelfRegistered, isStrict, recipientOf } from '../../records/clients/third-parties.ts';
 import type { Client } from '../../records/collections.ts';
@@ -36,7 +37,7 @@ export interface ShownStranger {
 export interface ShownDetail {
   type: string;
   html?: string;
-  lines: { name: string; value: string }[];
+  lines: DetailLine[];
 }
 
 interface AccountModel extends PageModel {
@@ -109,9 +110,10 @@ export async function shownDetails(
   const api =
     identifier === undefined || all.length === 0 ? undefined : await config.resourceServer(identifier);
   return Promise.all(
-    all.map(async (detail) => {
-      const { type, ...rest } = detail;
-      const template = api?.authorization_details?.find((one) => one.type === type)?.template;
+    all.map(async (requested) => {
+      const template = api?.authorization_details?.find((one) => one.type === requested.type)?.template;
+      const detail = visibleDetail(requested);
+      const { type } = detail;
       const variables = {
         authorization_detail: detail,
         type,
@@ -121,7 +123,7 @@ export async function shownDetails(
       // A template that fails must not hide what is requested.
       const html =
         template === undefined ? undefined : await detailText(liquid, { type, template, variables });
-      return { type, lines: linesOf(rest), ...(html !== undefined && { html }) };
+      return { type, lines: detailLines(detail), ...(html !== undefined && { html }) };
     }),
   );
 }
@@ -138,17 +140,6 @@ async function detailText(
     liquid.report({ name: `authorization details ${type}`, source, fault: thrown.message });
     return undefined;
   }
-}
-
-/** Lists everything in a value, as lines with the path of member names and the value. */
-function linesOf(value: unknown, path: readonly string[] = []): ShownDetail['lines'] {
-  if (typeof value !== 'object' || value === null) return [{ name: path.join(' › '), value: String(value) }];
-  if (Array.isArray(value) && value.every((one) => typeof one !== 'object')) {
-    return [{ name: path.join(' › '), value: value.join(', ') }];
-  }
-  return Object.entries(value).flatMap(([name, one]) =>
-    linesOf(one, [...path, Array.isArray(value) ? String(Number(name) + 1) : name]),
-  );
 }
 
 /** Builds the model of the page that asks whether to continue as the logged-in user. */

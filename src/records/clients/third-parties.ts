@@ -115,11 +115,15 @@ export function hostOfCallback(callback: string): string | undefined {
  */
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]/gu;
 
-/** Returns the name of a third party's application with invisible characters as their code points. */
-export function visibleName({ name, ...client }: ThirdParty & { readonly name: string }): string {
-  if (client.is_first_party !== false) return name;
-  return name.replace(
+/** Returns a text that others wrote with invisible characters as their code points. */
+export function visibleText(text: string): string {
+  return text.replace(
     INVISIBLE,
     (char) => `[U+${(char.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}]`,
   );
+}
+
+/** Returns the name of an application, that of a third party's as {@link visibleText}. */
+export function visibleName({ name, ...client }: ThirdParty & { readonly name: string }): string {
+  return client.is_first_party === false ? visibleText(name) : name;
 }

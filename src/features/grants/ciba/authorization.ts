@@ -2,6 +2,7 @@
 import type { Context } from 'koa';
 import { z } from 'zod';
 import type { Messages } from '../../../capabilities/delivery/delivery-messages.ts';
+import type { Views } from '../../../capabilities/pages/views.ts';
 import type { Challenges } from '../../../capabilities/protection/challenges.ts';
 import type { RateLimits } from '../../../capabilities/protection/rate-limit.ts';
 import { admissionError, requestedOrganization } from '../../../engine/admission/admission.ts';
@@ -23,6 +24,7 @@ import { jsonOf } from '../../../runtime/json.ts';
 import type { Config } from '../../../tenant/config.ts';
 import type { User } from '../../../users/user.ts';
 import type { Users } from '../../../users/users.ts';
+import { type ShownDetail, shownDetails } from '../../flow/flow-pages.ts';
 import { APPROVAL_PATH, CIBA_GRANT } from './ciba-callbacks.ts';
 import { cibaLimits } from './ciba-declaration.ts';
 import { requestId } from './request-id.ts';
@@ -38,6 +40,7 @@ export interface AuthorizationDependencies extends HintDependencies, MailDepende
   /** @returns a function that notifies them; undefined when there are none. */
   devicesOf(userId: string): Promise<(() => Promise<void>) | undefined>;
   rateLimits: Pick<RateLimits, 'spend'>;
+  views: Pick<Views, 'liquid'>;
 }
 
 const PARAMETERS = {
@@ -56,7 +59,7 @@ const PARAMETERS = {
     'Context classes, separated by spaces; they are met if the user approves on the page and has a second factor.',
   ),
   authorization_details: optional(
-    'JSON (RFC 9396), shown on the approval page; the user needs a verified e-mail address.',
+    'JSON (RFC 9396), shown in the e-mail and on the approval page; the user needs a verified e-mail address.',
   ),
   id_token_hint: optional('Not supported.'),
   login_hint_token: optional('Not supported.'),
@@ -133,7 +136,11 @@ export async function authorizeBackchannel(
   const ticket = await issueBackchannelRequest(deps, user.id, request, ttlSeconds);
   const expiresAt = epochSeconds(deps.clock) + ttlSeconds;
   if (notifyDevices !== undefined) await notifyDevices();
-  else await mailApproval(deps, { client, user, ip: ctx.ip, ttlSeconds });
+  else {
+    const all = authorizationDetails || [];
+    const details = await shownDetails({ client }, deps, { audience, all });
+    await mailApproval(deps, { client, user, ip: ctx.ip, ttlSeconds, details });
+  }
   return {
     auth_req_id: requestId(client, ticket, expiresAt),
     expires_in: ttlSeconds,
@@ -240,11 +247,12 @@ interface MailDependencies {
  */
 async function mailApproval(
   { baseUrl, messages }: MailDependencies,
-  about: { client: Client; user: User; ip: string; ttlSeconds: number },
+  about: { client: Client; user: User; ip: string; ttlSeconds: number; details: ShownDetail[] },
 ): Promise<void> {
-  const { client, user, ip, ttlSeconds } = about;
+  const { client, user, ip, ttlSeconds, details } = about;
   const url = `${baseUrl}${APPROVAL_PATH}?client_id=${encodeURIComponent(client.client_id)}`;
-  const notice = { to: user.email ?? '', application: client, user, url, ip, lifetimeInSeconds: ttlSeconds };
+  const lifetimeInSeconds = ttlSeconds;
+  const notice = { to: user.email ?? '', application: client, user, url, ip, lifetimeInSeconds, details };
   await messages.post('async_approval', notice, { ttlSeconds });
 }
 

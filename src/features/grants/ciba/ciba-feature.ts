@@ -269,7 +269,7 @@ const cibaGrant: GrantDeclaration<CibaGrantDependencies> = {
   },
 };
 
-interface CibaDependencies extends AuthorizationDependencies, ApprovalPageDependencies {}
+type CibaDependencies = AuthorizationDependencies & ApprovalPageDependencies;
 
 const authenticationRoute = {
   summary: 'Ask a user to approve a login (CIBA)',
