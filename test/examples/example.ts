@@ -34,6 +34,8 @@ export interface Example {
 /** What a test needs of the first application of a tenant file. */
 interface ExampleTenant {
   clients: { client_id: string; client_secret?: string; callbacks: string[] }[];
+  resourceServers: { identifier: string; token_lifetime?: number }[];
+  clientGrants: { audience: string }[];
 }
 
 export interface ExampleOptions {
@@ -45,6 +47,10 @@ export interface ExampleOptions {
   listens?: boolean;
   /** Whether the API is a part of the application, at the same port. */
   hasApiWithin?: boolean;
+  /** Other examples that are copied with it, for the same addresses: programs that the test runs with {@link run}. */
+  beside?: string[];
+  /** Changes its tenant, for what a test cannot wait for. */
+  adapt?: (tenant: ExampleTenant) => void;
 }
 
 /**
@@ -54,21 +60,32 @@ export interface ExampleOptions {
  */
 export async function startExample(
   name: string,
-  { setup = [], command = ['npm', 'start'], listens = true, hasApiWithin = false }: ExampleOptions = {},
+  {
+    setup = [],
+    command = ['npm', 'start'],
+    listens = true,
+    hasApiWithin = false,
+    beside = [],
+    adapt,
+  }: ExampleOptions = {},
 ): Promise<Example> {
   const folder = join(WORKSPACE, name);
-  await empty(folder);
-  await cp(join(EXAMPLES, name), folder, { recursive: true, force: true });
   const [serverPort, port, apiPort] = [await freePort(), await freePort(), await freePort()];
-  await rewrite(folder, (text) =>
-    text
-      .replaceAll('localhost:3000', `localhost:${serverPort}`)
-      .replaceAll(/\b4000\b/g, String(port))
-      .replaceAll(/\b4001\b/g, String(apiPort)),
-  );
+  for (const one of [name, ...beside]) {
+    const copy = join(WORKSPACE, one);
+    await empty(copy);
+    await cp(join(EXAMPLES, one), copy, { recursive: true, force: true });
+    await rewrite(copy, (text) =>
+      text
+        .replaceAll('localhost:3000', `localhost:${serverPort}`)
+        .replaceAll(/\b4000\b/g, String(port))
+        .replaceAll(/\b4001\b/g, String(apiPort)),
+    );
+  }
   const tenant = parse(await readFile(join(folder, 'config/tenant.yaml'), 'utf8'));
   const unknown = readTenant(tenant).warnings.filter((line) => line.includes('is not known here'));
   if (unknown.length > 0) throw new Error(`${name}/config/tenant.yaml: ${unknown.join(', ')}`);
+  adapt?.(tenant);
   const server = await startServer({ tenant, env: { PORT: String(serverPort) } });
   await mkdir(join(folder, 'data/tls'), { recursive: true });
   await writeFile(join(folder, 'data/tls/ca.pem'), server.ca);
@@ -76,22 +93,15 @@ export async function startExample(
   for (const [program = '', ...args] of setup) {
     await promisify(execFile)(program, args, { cwd: folder, env: environment({ CI: 'true' }) });
   }
-  const [file = '', ...args] = command;
-  const child = spawn(file, args, { cwd: folder, detached: true, env: environment({ CI: 'true' }) });
-  let output = '';
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += String(chunk)));
-  const ended = once(child, 'exit');
+  const program = run(folder, command);
+  const { output } = program;
   const origin = `http://localhost:${port}`;
   const stop = async () => {
-    if (child.exitCode === null && child.signalCode === null) {
-      // The whole process group: `npm start` has processes of its own.
-      process.kill(-(child.pid ?? 0), 'SIGKILL');
-      await ended;
-    }
+    await program.stop();
     await server.stop();
   };
   const answers = async () => {
-    if (child.exitCode !== null) throw new Error(`${name} ended:\n${output}`);
+    if (program.hasEnded()) throw new Error(`${name} ended:\n${output()}`);
     return fetch(origin, { redirect: 'manual' }).then(
       async (response) => {
         await response.body?.cancel();
@@ -103,11 +113,41 @@ export async function startExample(
   if (listens) {
     await until(answers, every(200)).catch(async (error: unknown) => {
       await stop();
-      throw new Error(`${name} does not answer:\n${output}`, { cause: error });
+      throw new Error(`${name} does not answer:\n${output()}`, { cause: error });
     });
   }
   const apiOrigin = hasApiWithin ? origin : `http://localhost:${apiPort}`;
-  return { server, origin, apiOrigin, tenant, folder, output: () => output, stop };
+  return { server, origin, apiOrigin, tenant, folder, output, stop };
+}
+
+/** A program that runs. */
+export interface Program {
+  /** What its processes have printed. */
+  output(): string;
+  hasEnded(): boolean;
+  /** Waits until it ends. @returns its exit code, `null` if it was stopped */
+  ended: Promise<number | null>;
+  stop(): Promise<void>;
+}
+
+/** Runs a program of an example, with its processes in a group of their own. */
+export function run(
+  folder: string,
+  [file = '', ...args]: string[],
+  env: Record<string, string> = {},
+): Program {
+  const child = spawn(file, args, { cwd: folder, detached: true, env: environment({ CI: 'true', ...env }) });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += String(chunk)));
+  // Its output is complete then.
+  const ended = once(child, 'close').then(() => child.exitCode);
+  const hasEnded = () => child.exitCode !== null || child.signalCode !== null;
+  const stop = async () => {
+    // The whole process group: `npm start` has processes of its own.
+    if (!hasEnded()) process.kill(-(child.pid ?? 0), 'SIGKILL');
+    await ended;
+  };
+  return { output: () => output, hasEnded, ended, stop };
 }
 
 /** Removes what an earlier run has left, except packages. */

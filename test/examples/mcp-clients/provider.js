@@ -1,0 +1,36 @@
+// What the two SDKs ask of a program for a login: where to keep things, and how the answer of the browser comes.
+import { createServer } from 'node:http';
+
+const redirectUrl = `http://localhost:${process.env.CALLBACK_PORT}/callback`;
+const kept = {};
+
+/** @param name what the user is told */
+export const providerOf = (name) => ({
+  redirectUrl,
+  clientMetadata: {
+    client_name: name,
+    redirect_uris: [redirectUrl],
+    grant_types: ['authorization_code', 'refresh_token'],
+    response_types: ['code'],
+    token_endpoint_auth_method: 'none',
+  },
+  clientInformation: () => kept.client,
+  saveClientInformation: (client) => Object.assign(kept, { client }),
+  tokens: () => kept.tokens,
+  saveTokens: (tokens) => Object.assign(kept, { tokens }),
+  codeVerifier: () => kept.verifier,
+  saveCodeVerifier: (verifier) => Object.assign(kept, { verifier }),
+  redirectToAuthorization: (url) => console.log(`Open ${url.href}`),
+});
+
+/** Waits for the browser. @returns the code */
+export const codeOfLogin = () =>
+  new Promise((resolve) => {
+    const server = createServer((request, response) => {
+      response.setHeader('connection', 'close').end('You can close this page.');
+      const code = new URL(request.url, redirectUrl).searchParams.get('code');
+      if (code === null) return;
+      server.close();
+      resolve(code);
+    }).listen(process.env.CALLBACK_PORT, 'localhost');
+  });
