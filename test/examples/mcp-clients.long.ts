@@ -12,7 +12,7 @@ import { freePort } from '../support/free-port.ts';
 import { SCRATCH } from '../support/scratch-directory.ts';
 import { every, until } from '../support/wait-until.ts';
 import { type Example, isThere, logInAs, type Program, run, startExample } from './example.ts';
-import { WORKSPACE } from './workspace.ts';
+import { install, WORKSPACE } from './workspace.ts';
 
 const SOURCES = fileURLToPath(new URL('mcp-clients', import.meta.url));
 const FOLDER = fileURLToPath(new URL('../../node_modules/.cache/mcp-clients', import.meta.url));
@@ -70,6 +70,7 @@ describe('clients of MCP', () => {
   /** Where an MCP server in Python is. */
   let pythonUrl: string;
   before(async () => {
+    install();
     await cp(SOURCES, FOLDER, { recursive: true });
     await promisify(execFile)('npm', ['install', '--no-audit', '--no-fund', '--prefer-offline'], {
       cwd: FOLDER,
