@@ -1,5 +1,6 @@
 // How the agent logs its user in: the SDK discovers, registers, refreshes and steps up; this keeps what it needs.
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 
@@ -40,13 +41,18 @@ export const provider = {
   discoveryState: () => login.discovery,
   saveDiscoveryState: (discovery) => Object.assign(login, { discovery }),
   state: () => Object.assign(login, { state: randomUUID() }).state,
-  redirectToAuthorization: (url) => console.log(`Open ${url.href}`),
+  redirectToAuthorization: async (url) => {
+    const server = createServer();
+    login.answer = answerAt(server);
+    await once(server.listen(CALLBACK_PORT, 'localhost'), 'listening');
+    console.log(`Open ${url.href}`);
+  },
 };
 
-/** Waits until the browser comes back, and returns the parameters that it brings. */
-export const answerOfLogin = () =>
+/** Waits until the browser comes back. */
+const answerAt = (server) =>
   new Promise((resolve) => {
-    const server = createServer((request, response) => {
+    server.on('request', (request, response) => {
       const { pathname, searchParams } = new URL(request.url, redirectUrl);
       // Anything else is no answer to this login, whoever sends it.
       if (pathname !== '/callback' || searchParams.get('state') !== login.state) {
@@ -56,5 +62,8 @@ export const answerOfLogin = () =>
       response.setHeader('connection', 'close').end('You can close this page.');
       server.close();
       resolve(searchParams);
-    }).listen(CALLBACK_PORT, 'localhost');
+    });
   });
+
+/** Returns the parameters that the browser brings. */
+export const answerOfLogin = () => login.answer;

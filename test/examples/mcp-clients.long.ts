@@ -19,7 +19,7 @@ const FOLDER = fileURLToPath(new URL('../../node_modules/.cache/mcp-clients', im
 const PYTHON = '.venv/bin/python';
 
 /** How long an access token is valid, in seconds: a client waits for its end. */
-const LIFETIME = 5;
+const LIFETIME = 10;
 
 interface Run {
   url: string;

@@ -13,7 +13,7 @@ import { WORKSPACE } from './workspace.ts';
 const AGENT = join(WORKSPACE, 'agent');
 
 /** How long an access token of this run is valid, in seconds: so short that the test can wait for its end. */
-const LIFETIME = 5;
+const LIFETIME = 10;
 
 describe('the examples mcp-server and agent', () => {
   let example: Example;
