@@ -9,7 +9,12 @@ import {
   type LogStreamPositionRecord,
 } from './base/log-events.ts';
 import { accountsOf, type Frozen, type Stored, sessionUid, text } from './base/record.ts';
-import { REGISTRATIONS, type RegistrationRecord, registrationTerms } from './clients/registrations.ts';
+import {
+  isRegistrationId,
+  REGISTRATIONS,
+  type RegistrationRecord,
+  registrationTerms,
+} from './clients/registrations.ts';
 import {
   ADDRESS_KINDS,
   type AddressKind,
@@ -532,8 +537,8 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
       search: registrationTerms,
       blocked: ({ blocked_at: at }) => (at === undefined ? undefined : 'yes'),
     },
-    hasRandomId: () => true,
-    fields: { created_at: 'text' },
+    hasRandomId: ({ id }) => isRegistrationId(id),
+    fields: { created_at: 'text', 'client.external_metadata_type': 'text' },
     indexed: ['created_at'],
     sealed: ['client.client_secret'],
   },

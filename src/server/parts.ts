@@ -125,7 +125,13 @@ import type { SpareThreads } from '../runtime/spare-threads.ts';
 import type { Tracing } from '../runtime/tracing.ts';
 import { VERSION } from '../runtime/version.ts';
 import type { Waits } from '../runtime/waits.ts';
-import { outboundAllow, packagesDirectory, SECRET_SETTINGS, type Settings } from '../settings/index.ts';
+import {
+  outboundAllow,
+  packagesDirectory,
+  SECRET_SETTINGS,
+  type Settings,
+  strangersOutboundAllow,
+} from '../settings/index.ts';
 import { isForThisMachine, workersOf } from '../settings/server.ts';
 import type { Store } from '../store/contract.ts';
 import { createLeases } from '../store/leases.ts';
@@ -261,10 +267,9 @@ async function groundParts(deps: TenantDependencies, declared: Declared, given: 
     retentionDays: () => retentionDays(config),
   });
   keepRetention({ ...deps, config, events, background, ending });
-  const outbound = tracedOutbound(
-    createOutbound({ rules: outboundRules(outboundAllow(settings)) }),
-    deps.tracing,
-  );
+  const outboundTo = (allowed: readonly string[]) =>
+    tracedOutbound(createOutbound({ rules: outboundRules(allowed) }), deps.tracing);
+  const outbound = outboundTo(outboundAllow(settings));
   return {
     ...configs,
     background,
@@ -283,6 +288,8 @@ async function groundParts(deps: TenantDependencies, declared: Declared, given: 
     leases: createLeases({ store, clock, random }),
     callers: createKnownCallers(store, clock),
     outbound,
+    /** For addresses that anybody can name. */
+    strangersOutbound: outboundTo(strangersOutboundAllow(settings)),
     fetch: outbound.fetch,
     dns: createDns(settings.dnsServers),
     directories: lazyDirectories({ outbound, clock }),

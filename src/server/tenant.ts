@@ -102,7 +102,10 @@ function routing(routes: readonly Route[], capabilities: Capabilities) {
     createRouter(some, {
       log,
       isApplicationOrigin: config.isApplicationOrigin,
-      isRegistrationOpen: () => config.settings().tenant.flags.enable_dynamic_client_registration === true,
+      isOpenToStrangers: () => {
+        const { flags, client_id_metadata_document_supported: readsDocuments } = config.settings().tenant;
+        return flags.enable_dynamic_client_registration === true || readsDocuments === true;
+      },
       errorPage: errorPageOf(capabilities),
       // An administrator who has locked out themselves by a list can still log in to the console to correct it.
       guard: (ctx, path) => (isForOperators(path) ? undefined : askLists(ctx)),

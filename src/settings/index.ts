@@ -110,3 +110,11 @@ export function packagesDirectory({ dataDir }: Pick<Settings, 'dataDir'>): strin
 export function outboundAllow(settings: Settings): readonly string[] {
   return settings.outboundAllow ?? (isForThisMachine(settings) ? LOOPBACK_RANGES : []);
 }
+
+/**
+ * Returns the same for addresses that anybody can name without logging in, as with metadata documents of applications: nothing
+ * that the operator has opened is for strangers.
+ */
+export function strangersOutboundAllow(settings: Settings): readonly string[] {
+  return isForThisMachine(settings) ? LOOPBACK_RANGES : [];
+}

@@ -4,7 +4,7 @@
 
 import type { Frozen } from '../records/base/record.ts';
 import type { SigningAlg } from '../records/base/signing-algs.ts';
-import { isRegistrationId } from '../records/clients/registrations.ts';
+import { isClientUrl, isRegistrationId } from '../records/clients/registrations.ts';
 import { isStrict } from '../records/clients/third-parties.ts';
 import type {
   Client,
@@ -23,7 +23,7 @@ import type { TenantRecord } from '../records/tenant/tenant.ts';
 import type { TrustedKeyRecord } from '../records/tenant/trusted-keys.ts';
 import type { Random } from '../runtime/secrets.ts';
 import type { Store } from '../store/contract.ts';
-import { registeredClients } from './registered-clients.ts';
+import { admitsDocument, registeredClients } from './registered-clients.ts';
 import { clientGrantOf, type Look, readSnapshot, type SigningKey, type Snapshot } from './tenant-snapshot.ts';
 
 export interface Config {
@@ -128,6 +128,13 @@ export async function openConfig(store: Store): Promise<TenantConfig> {
     snapshot.revision === store.revision() ? Promise.resolve(part(snapshot)) : currentSnapshot().then(part);
 
   const registered = registeredClients(store);
+  const described = async (clientId: string) =>
+    admitsDocument(snapshot.settings.tenant, clientId) ? registered(clientId) : undefined;
+  const client = (clientId: string): Promise<Client | undefined> => {
+    if (isRegistrationId(clientId)) return registered(clientId);
+    const found = fromSnapshot(({ clients }) => clients.get(clientId));
+    return isClientUrl(clientId) ? found.then((one) => one ?? described(clientId)) : found;
+  };
   return {
     whose: 'tenant',
     revision: () => snapshot.revision,
@@ -145,24 +152,21 @@ export async function openConfig(store: Store): Promise<TenantConfig> {
     customDomains: () => fromSnapshot((now) => now.customDomains),
     customOrigins: () => snapshot.customDomains.map(({ domain }) => `https://${domain}`),
     networkAcls: () => snapshot.networkAcls,
-    client: (clientId) =>
-      isRegistrationId(clientId)
-        ? registered(clientId)
-        : fromSnapshot(({ clients }) => clients.get(clientId)),
+    client,
     clients: () => fromSnapshot(({ clients }) => [...clients.values()]),
     isApplicationOrigin: (origin) => fromSnapshot(({ isOrigin }) => isOrigin(origin)),
     connection: (name) => fromSnapshot(({ connections }) => connections.get(name)),
     connections: () => fromSnapshot(({ connections }) => [...connections.values()]),
-    connectionsOf: (clientId) =>
-      fromSnapshot(({ clients, connections }) => {
-        const client = clients.get(clientId);
-        const isThirdParty = client?.is_first_party === false || isRegistrationId(clientId);
-        return [...connections.values()].filter(
+    connectionsOf: async (clientId) => {
+      const { is_first_party: isFirst, third_party_security_mode: mode } = (await client(clientId)) ?? {};
+      const isOwn = !isStrict({ is_first_party: isFirst, third_party_security_mode: mode });
+      return fromSnapshot(({ connections }) =>
+        [...connections.values()].filter(
           ({ enabled_clients, is_domain_connection: isForAll }) =>
-            (enabled_clients.includes(clientId) && !isStrict(client ?? {})) ||
-            (isThirdParty && isForAll === true),
-        );
-      }),
+            (isOwn && enabled_clients.includes(clientId)) || (isFirst === false && isForAll === true),
+        ),
+      );
+    },
     resourceServer: (identifier) => fromSnapshot((now) => now.resourceServers.get(identifier)),
     hasApplication: (identifier) => fromSnapshot((now) => now.apisWithApplication.has(identifier)),
     organization: (idOrName) => fromSnapshot((now) => organizationIn(now, idOrName)),

@@ -6,7 +6,7 @@ import { isSigningAlg, SIGNING_ALGS, type SigningAlg } from '../records/base/sig
 import { originTest } from '../records/clients/allowed-urls.ts';
 import { THIRD_PARTIES } from '../records/clients/apis.ts';
 import { idTokenAlg, responseAlg } from '../records/clients/clients.ts';
-import { isRegistrationId } from '../records/clients/registrations.ts';
+import { isStrangerId } from '../records/clients/registrations.ts';
 import { effectiveClient } from '../records/clients/third-parties.ts';
 import type {
   Client,
@@ -199,7 +199,8 @@ export function clientGrantOf(
   audience: string,
 ): ClientGrant | undefined {
   const own = clientGrants.get(clientGrantKey(clientId, audience));
-  const isThirdParty = isRegistrationId(clientId) || clients.get(clientId)?.is_first_party === false;
+  const client = clients.get(clientId);
+  const isThirdParty = client === undefined ? isStrangerId(clientId) : client.is_first_party === false;
   if (own !== undefined || !isThirdParty) return own;
   return clientGrants.get(clientGrantKey(THIRD_PARTIES, audience));
 }

@@ -38,7 +38,7 @@ describe('the router', () => {
     app.use(
       createRouter(routes, {
         log: createLog('info', { write: (line) => void lines.push(line) }),
-        isRegistrationOpen: () => false,
+        isOpenToStrangers: () => false,
         isApplicationOrigin: async (origin) => origin === 'https://app.example',
         errorPage: (ctx, error) => {
           ctx.status = error.status;

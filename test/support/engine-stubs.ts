@@ -1,9 +1,11 @@
 // Stubs for an engine without MFA, actions, other protocols and client certificates.
 
 import type { Actions } from '../../src/capabilities/actions/actions.ts';
+import type { RateLimits } from '../../src/capabilities/protection/rate-limit.ts';
 import { clientCertificates } from '../../src/capabilities/tls/client-certificates.ts';
 import type { SecondFactor } from '../../src/engine/admission/second-factor.ts';
 import type { ServerLoginCallbacks } from '../../src/engine/client/server-login-callbacks.ts';
+import { createOutbound, type Outbound, outboundRules } from '../../src/http/outbound/outbound.ts';
 
 /** A second factor that is never required. */
 export const NO_SECOND_FACTOR: { secondFactor: SecondFactor; acrValues: string[] } = {
@@ -33,11 +35,15 @@ export const NO_DELEGATED_LOGINS: {
   checkRequest: () => Promise<void>;
   directRedirect: () => Promise<undefined>;
   silentRedirect: () => Promise<undefined>;
+  rateLimits: Pick<RateLimits, 'takeFrom' | 'spend'>;
+  strangersOutbound: Pick<Outbound, 'fetch'>;
   actions: Actions;
 } = {
   endpointParameters: new Set(),
   directRedirect: async () => undefined,
   silentRedirect: async () => undefined,
+  rateLimits: { takeFrom: async () => undefined, spend: async () => true },
+  strangersOutbound: createOutbound({ rules: outboundRules([]) }),
   actions: {
     isBound: () => false,
     newExecution: () => '',

@@ -14,6 +14,7 @@ import type { Config } from '../../tenant/config.ts';
 import type { Login } from '../../users/login.ts';
 import { allowsRedirectUri } from '../admission/admission.ts';
 import type { EnterEngine } from '../base/entrance.ts';
+import type { ClientDocuments } from '../client/client-documents.ts';
 import { unsettledLogin } from '../login/browser-login.ts';
 import { withVisitor } from '../session/anonymous-sessions.ts';
 import type { Sessions } from '../session/sessions.ts';
@@ -81,6 +82,7 @@ interface AuthorizationDependencies extends ResumeDependencies, RestartDependenc
   lackingLogin: WeakSet<IncomingMessage>;
   waitingRequests: Pick<WaitingRequests, 'findByLocation'>;
   checkRequest: CheckRequest;
+  documents: Pick<ClientDocuments, 'read'>;
   enter: EnterEngine;
   grantStorage: GrantStorage;
   /** The parameters that endpoints of this server understand. */
@@ -94,6 +96,7 @@ interface AuthorizationDependencies extends ResumeDependencies, RestartDependenc
 /** Makes the endpoint, with the hosted service's status codes. */
 export function authorizationEndpoint({
   checkRequest,
+  documents,
   enter,
   grantStorage,
   browsers,
@@ -119,6 +122,7 @@ export function authorizationEndpoint({
     const secret = newBrowserSecret(deps.random);
     browsers.set(ctx.req, secret);
     const browser = sha256(secret);
+    await documents.read(ctx, received.client_id);
     const resolved = await requestReader.authorization(ctx, received, browser);
     checkRequestSize(resolved.parameters);
     const request = await withVisitor(

@@ -13,6 +13,7 @@ import type { EnterEngine, ReadBasic } from '../base/entrance.ts';
 import { setParsedBody } from '../base/entrance.ts';
 import { type EngineFailures, vendorError } from '../base/failures.ts';
 import { OBJECT_REUSED, recordObjectUse } from '../base/request-replay.ts';
+import type { ClientDocuments } from '../client/client-documents.ts';
 import { normalizeRequest } from './authorization-parameters.ts';
 import type { CheckRequest } from './authorize.ts';
 import type { PushedRequests } from './pushed-requests.ts';
@@ -29,6 +30,7 @@ interface ParDependencies {
   config: Config;
   store: Store;
   checkRequest: CheckRequest;
+  documents: Pick<ClientDocuments, 'read' | 'renewKeys'>;
   enter: EnterEngine;
   readBasic: ReadBasic;
   failures: EngineFailures;
@@ -49,6 +51,7 @@ export function parEndpoint({
   config,
   store,
   checkRequest,
+  documents,
   enter,
   readBasic,
   failures,
@@ -64,6 +67,8 @@ export function parEndpoint({
     checkRequestSize(received);
     await readBasic(ctx);
     const clientId = claimedClient(ctx, received, credentials);
+    await documents.read(ctx, clientId);
+    await documents.renewKeys(ctx, credentials.client_assertion);
     await refusePublic(config, clientId);
     const request = await requestReader.pushed(clientId ?? '', received);
     const { parameters } = request;

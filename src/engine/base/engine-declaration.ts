@@ -10,6 +10,19 @@ export const engineLimits = limitsOf({
   introspect: { capacity: 1000, perMinute: 6000, per: 'address', where: '`/oauth/introspect`' },
   // As the specification of the API says: minus one per request, plus one per minute.
   userinfo: { capacity: 10, perMinute: 1, per: 'user', where: '`/userinfo`', ofRoute: true },
+  clientDocuments: {
+    capacity: 30,
+    perMinute: 10,
+    per: 'address',
+    where: 'requests for which a document of an application, or its keys, are fetched',
+    everybody: { capacity: 20, perMinute: 20 },
+  },
+  clientDocumentHosts: {
+    capacity: 20,
+    perMinute: 5,
+    per: 'host, or known document',
+    where: 'documents and keys of applications that are fetched',
+  },
   discovery: { capacity: 200, perMinute: 1200, per: 'address', where: '`/.well-known/*`, `/client/*`' },
 });
 
@@ -27,6 +40,11 @@ export const engineEvents = eventTypesOf({
   fertft: 'A refresh token could not be exchanged for tokens.',
   ferrt: 'A refresh token was used a second time; its family was revoked.',
   custom_claim_left_out: 'A declared claim was left out because of its size; the description says which.',
+  scimd: 'An application was seen for the first time, which a document at its client_id describes.',
+  fcimd: {
+    meaning: 'The document of an application could not be used; the description says why.',
+    bounds: 'rejections',
+  },
   feccft: "An application's own credentials could not be exchanged for tokens.",
   success_on_behalf_of_token_exchange:
     'An API got a token of another API, to act for a user; `details.act` has the chain of actors.',

@@ -132,12 +132,12 @@ export function clientAssertions({
 }
 
 /** The types of client assertions (RFC 7523 §2.2): they are mostly untyped. */
-const TYPES = ['client-authentication+jwt', undefined];
+export const ASSERTION_TYPES = ['client-authentication+jwt', undefined];
 
 /** @throws errors.InvalidClientAuth for another kind of JWT, and for critical extensions (RFC 7515 §4.1.11). */
 function refuseHeader(assertion: string): void {
   try {
-    jwtHeader(assertion, TYPES);
+    jwtHeader(assertion, ASSERTION_TYPES);
   } catch (thrown) {
     if (!(thrown instanceof joseErrors.JOSEError)) throw thrown;
     throw new errors.InvalidClientAuth(thrown.message);

@@ -1,5 +1,5 @@
-// Keeps applications that registered themselves for as long as they are used.
-import { isRegistrationId, type RegistrationRecord } from '../../records/clients/registrations.ts';
+// Keeps applications of strangers for as long as they are used.
+import { isStrangerId, type RegistrationRecord } from '../../records/clients/registrations.ts';
 import { type Clock, epochSeconds } from '../../runtime/clock.ts';
 import type { Store } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';
@@ -15,9 +15,9 @@ export interface UseDependencies {
   wallClock: Clock;
 }
 
-/** Keeps an application that is used, where it registered itself. It is written at most once a day. */
+/** Keeps an application that is used, where it is a stranger's. It is written at most once a day. */
 export async function recordUse(deps: UseDependencies, clientId: string): Promise<void> {
-  if (!isRegistrationId(clientId)) return;
+  if (!isStrangerId(clientId)) return;
   const registrations = deps.store.collection('registrations');
   const now = deps.wallClock();
   const found = await registrations.get(clientId);

@@ -184,6 +184,8 @@ async function makeMetadata(deps: EngineRoutesDependencies, ctx: Context): Promi
   };
   if (config.settings().tenant.flags.enable_dynamic_client_registration === true)
     metadata.registration_endpoint = `${String(metadata.issuer)}oidc/register`;
+  if (config.settings().tenant.client_id_metadata_document_supported === true)
+    metadata.client_id_metadata_document_supported = true;
   if (!acceptsPushedRequests(config)) delete metadata.pushed_authorization_request_endpoint;
   // Its value is a template and no URL, as with the hosted service.
   if (isStandard) delete metadata.global_token_revocation_endpoint;

@@ -4,9 +4,11 @@ import type { Logger } from 'pino';
 import type { Actions } from '../../capabilities/actions/actions.ts';
 import type { Challenges } from '../../capabilities/protection/challenges.ts';
 import type { LoginTickets } from '../../capabilities/protection/login-tickets.ts';
+import type { RateLimits } from '../../capabilities/protection/rate-limit.ts';
 import type { Signing } from '../../capabilities/signing/signing.ts';
 import type { ClientCertificates } from '../../capabilities/tls/client-certificates.ts';
 import { AuthError, isBusy } from '../../http/errors.ts';
+import type { Outbound } from '../../http/outbound/outbound.ts';
 import { SIGNING_ALGS, TOKEN_ALGS } from '../../records/base/signing-algs.ts';
 import { CREDENTIAL_ALGORITHMS } from '../../records/clients/client-credentials.ts';
 import { authenticationClasses } from '../../records/users/authentication-classes.ts';
@@ -89,6 +91,9 @@ export interface EngineDependencies {
   challenges: Challenges;
   events: Events;
   /** Records which login a request belongs to, for the log. */
+  rateLimits: Pick<RateLimits, 'takeFrom' | 'spend'>;
+  /** Reaches the public Internet alone. */
+  strangersOutbound: Pick<Outbound, 'fetch'>;
   correlation: Pick<Correlation, 'setId' | 'id'>;
   tickets: LoginTickets;
   signing: Signing;

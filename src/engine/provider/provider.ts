@@ -52,6 +52,7 @@ import {
   type VerifiedUsers,
 } from '../claims/claims.ts';
 import { applicationSettings } from '../client/applications.ts';
+import { type ClientDocuments, clientDocuments } from '../client/client-documents.ts';
 import {
   authenticateClient,
   type ClientAssertions,
@@ -104,6 +105,7 @@ export interface Engine extends IdTokenReaders {
   checkPossession: CheckPossession;
   /** @see ClientAssertions */
   reuseAfterLimit: ClientAssertions['reuseAfterLimit'];
+  clientDocuments: ClientDocuments;
   /** @see authenticateClient */
   authenticateClient(ctx: Context): Promise<string>;
   /** Stores what only this process knows for the next one. Called at the stop, when no more requests come. */
@@ -251,19 +253,21 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
   const waiting = waitingRequests(provider, deps);
   const receiving = { enter, requestReader: requestReader({ ...shared, issuer }) };
   const lackingLogin = requestsLackingLogin(provider);
+  const documents = clientDocuments(deps);
   const authorizing = {
     ...{ ...receiving, provider, sessions, grantStorage, browsers, lackingLogin, waitingRequests: waiting },
   };
   return {
     enter,
     sendDiscovery: cachedDocument(config),
-    authorization: authorizationEndpoint({ ...shared, ...authorizing }),
-    pushRequest: parEndpoint({ ...shared, ...receiving, failures, readBasic }),
+    authorization: authorizationEndpoint({ ...shared, ...authorizing, documents }),
+    pushRequest: parEndpoint({ ...shared, ...receiving, documents, failures, readBasic }),
     tokens: tokenEndpoint({
       ...deps,
       ...requestTargets,
       failures,
       enter,
+      documents,
       recordUse: (clientId) => recordUse(deps, clientId),
     }),
     waitingRequests: waiting,
@@ -275,6 +279,7 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
     ...tokenReaders({ ...shared, provider, readBasic, clock: wallClock, checkPossession, sessions }),
     checkPossession,
     reuseAfterLimit: parts.assertions.reuseAfterLimit,
+    clientDocuments: documents,
     storeUsedProofs: proofs.usedProofs.storeUsedProofs,
   };
 }

@@ -24,6 +24,7 @@ import { isReuse, refusedClientReason, vendorError } from '../base/failures.ts';
 import { type RequestedApi, requestedApi, toResource } from '../base/request-extensions.ts';
 import { thumbprintOf } from '../binding/proof-of-possession.ts';
 import { TOKEN_EXCHANGE } from '../client/applications.ts';
+import type { ClientDocuments } from '../client/client-documents.ts';
 import { isTransferAudience, transferAudience } from '../session/session-transfer.ts';
 import type { RefreshTargets } from './refresh.ts';
 import type { VendorGrant } from './tokens.ts';
@@ -44,6 +45,7 @@ export interface TokenEndpoint {
 
 interface TokenEndpointDependencies {
   config: Pick<Config, 'settings' | 'resourceServer' | 'client'>;
+  documents: Pick<ClientDocuments, 'renewKeys'>;
   recordUse(clientId: string): Promise<void>;
   failures: EngineFailures;
   enter: EnterEngine;
@@ -68,6 +70,7 @@ const POLLING_ERRORS = ['authorization_pending', 'slow_down'];
 
 export function tokenEndpoint({
   config,
+  documents,
   recordUse,
   failures,
   enter,
@@ -99,6 +102,7 @@ export function tokenEndpoint({
     grants.find((grant) => grant.grantType === grantType)?.events.failure;
   const answer = async (ctx: Context, fields: Record<string, string>): Promise<AuthError | undefined> => {
     await refuseForeignPage(config, ctx, fields.client_id);
+    await documents.renewKeys(ctx, fields.client_assertion);
     if (fields.grant_type === 'client_credentials' && fields.organization)
       machines.remember(ctx.req, fields.organization);
     const api = await requestedApi(config, fields);

@@ -4,6 +4,7 @@ import { type ReportingLiquid, TemplateFault } from '../../capabilities/liquid/l
 import { declarePage, type Views } from '../../capabilities/pages/views.ts';
 import { type DetailLine, detailLines, visibleDetail } from '../../engine/base/authorization-details.ts';
 import type { MissingConsent } from '../../engine/login/policy.ts';
+import { isClientUrl } from '../../records/clients/registrations.ts';
 import { isSelfRegistered, isStrict, recipientOf } from '../../records/clients/third-parties.ts';
 import type { Client } from '../../records/collections.ts';
 import type { Config } from '../../tenant/config.ts';
@@ -30,6 +31,8 @@ interface ConsentModel extends PageModel {
 export interface ShownStranger {
   host?: string;
   scheme?: string;
+  /** The host whose document describes the application: it has its name from there. */
+  documentHost?: string;
   isUnverified: boolean;
 }
 
@@ -72,6 +75,7 @@ function strangerOf({ client, waiting }: RequestPage): ShownStranger | undefined
   return {
     ...(host !== undefined && { host }),
     ...(scheme !== undefined && { scheme }),
+    ...(isClientUrl(client.client_id) && { documentHost: new URL(client.client_id).host }),
     isUnverified: isSelfRegistered(client),
   };
 }

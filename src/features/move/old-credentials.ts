@@ -2,7 +2,7 @@
 // engine.
 import type { Frozen } from '../../records/base/record.ts';
 import { authenticationMethod } from '../../records/clients/client-authentication.ts';
-import { isRegistrationId } from '../../records/clients/registrations.ts';
+import { isStrangerId } from '../../records/clients/registrations.ts';
 import type { Client } from '../../records/collections.ts';
 import type { MoveRecord } from '../../records/tenant/move.ts';
 import type { OldCredentials } from './old-tokens.ts';
@@ -28,7 +28,7 @@ export function credentialsAt(
   const other = refresh_tokens?.applications?.[client.client_id];
   if (other === null || client.require_proof_of_possession === true) return undefined;
   // Strangers make these here, with secrets and as many as they like. The old tenant knows none of them.
-  if (isRegistrationId(client.client_id)) return undefined;
+  if (isStrangerId(client.client_id)) return undefined;
   if (other !== undefined)
     return { ...other, method: other.client_secret === undefined ? 'none' : 'client_secret_post' };
   const { client_id, client_secret } = client;

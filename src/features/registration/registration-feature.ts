@@ -4,6 +4,19 @@
 import type { Context } from 'koa';
 import { z } from 'zod';
 import { presentedToken } from '../../engine/binding/proof-of-possession.ts';
+import type { ClientDocuments } from '../../engine/client/client-documents.ts';
+import {
+  clientOf,
+  type KeyCredential,
+  keysOf,
+  metadataOf,
+  placesOf,
+  type Registration,
+  type RegistrationRules,
+  registrationBody,
+  registrationFault,
+  registrationRules,
+} from '../../engine/client/client-metadata.ts';
 import { feature } from '../../engine/provider/feature.ts';
 import type { CallerTokenReader } from '../../engine/token/api-tokens.ts';
 import { AuthError, type BodyFault, oauthShape } from '../../http/errors.ts';
@@ -20,20 +33,12 @@ import { hashSecret, isSameSecret, type Random } from '../../runtime/secrets.ts'
 import type { Store } from '../../store/contract.ts';
 import type { TenantConfig } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';
-import {
-  clientOf,
-  metadataOf,
-  placesOf,
-  type Registration,
-  type RegistrationRules,
-  registrationBody,
-  registrationFault,
-} from './client-metadata.ts';
 
 export interface RegistrationDependencies {
   store: Store;
   config: Pick<TenantConfig, 'settings' | 'clients' | 'customOrigins'>;
   events: Pick<Events, 'record'>;
+  clientDocuments: Pick<ClientDocuments, 'keysAt'>;
   random: Random;
   clock: Clock;
   wallClock: Clock;
@@ -146,9 +151,9 @@ async function register(
 ): Promise<void> {
   try {
     await admit(deps, ctx);
-    const rules = await rulesOf(deps);
+    const rules = await registrationRules(deps);
     refuseFaults(body, rules);
-    const record = newRecord(deps, body, rules.mode);
+    const record = newRecord(deps, body, rules.mode, await keysFor(deps, ctx, body));
     const token = deps.random(32).toString('base64url');
     await deps.store.collection('registrations').insert({ ...record, token_hash: hashSecret(token) });
     // The name is a stranger's text: the log has the id, under which it is found.
@@ -180,16 +185,6 @@ async function admit(deps: RegistrationDependencies, ctx: Context): Promise<void
   );
 }
 
-async function rulesOf({ config, issuer }: RegistrationDependencies): Promise<RegistrationRules> {
-  const { tenant } = config.settings();
-  const ours = (await config.clients()).filter((client) => client.is_first_party);
-  return {
-    mode: tenant.dynamic_client_registration_security_mode ?? 'strict',
-    ownOrigins: [new URL(issuer).origin, ...config.customOrigins()],
-    takenNames: [tenant.friendly_name, ...ours.map(({ name }) => name)],
-  };
-}
-
 function refuseFaults(body: Registration, rules: RegistrationRules): void {
   const fault = registrationFault(body, rules);
   if (fault !== undefined) throw new AuthError(400, fault.error, fault.description);
@@ -199,17 +194,45 @@ function newRecord(
   { random, clock, wallClock }: RegistrationDependencies,
   body: Registration,
   mode: RegistrationRules['mode'],
-): Omit<RegistrationRecord, 'token_hash'> {
-  const isPublic = body.token_endpoint_auth_method === 'none';
-  const secret = isPublic ? undefined : random(48).toString('base64url');
-  const client = clientOf(body, { clientId: `tpc_${random(24).toString('base64url')}`, mode, secret });
+  { keys, ...remote }: Keys,
+): RegistrationRecord {
+  const secret = proofOf(body) === 'secret' ? random(48).toString('base64url') : undefined;
+  const client = clientOf(body, { clientId: `tpc_${random(24).toString('base64url')}`, mode, secret, keys });
   return {
     id: client.id,
     client,
     metadata: metadataOf(body, client),
+    ...remote,
     created_at: new Date(wallClock()).toISOString(),
     expiresAt: epochSeconds(clock) + UNUSED_SECONDS,
   };
+}
+
+const isPublic = ({ client }: RegistrationRecord) => client.token_endpoint_auth_method === 'none';
+
+/** How an application proves that it is itself, of which it cannot change the kind. */
+function proofOf({ token_endpoint_auth_method: method }: Registration): 'none' | 'secret' | 'keys' {
+  if (method === 'none') return 'none';
+  return method === 'private_key_jwt' ? 'keys' : 'secret';
+}
+
+/** The keys of an application that authenticates with keys, and where they are. */
+type Keys = Pick<RegistrationRecord, 'jwks_uri' | 'fresh_until'> & { keys?: readonly KeyCredential[] };
+
+/** @throws AuthError 400 `invalid_client_metadata`, or as {@link ClientDocuments.keysAt}. */
+async function keysFor(
+  { clientDocuments }: Pick<RegistrationDependencies, 'clientDocuments'>,
+  ctx: Context,
+  body: Registration,
+): Promise<Keys> {
+  if (proofOf(body) !== 'keys') return {};
+  if (body.jwks_uri !== undefined) {
+    const { keys, freshUntil } = await clientDocuments.keysAt(ctx, body.jwks_uri);
+    return { keys, jwks_uri: body.jwks_uri, fresh_until: freshUntil };
+  }
+  const keys = keysOf(body.jwks);
+  if (keys !== undefined) return { keys };
+  throw new AuthError(400, 'invalid_client_metadata', 'jwks has no usable keys, too many, or private ones');
 }
 
 /** Returns the registration that the request has the token of. @throws AuthError 401, the same for one that does not exist */
@@ -241,13 +264,15 @@ async function replace(
   const secret = before.client.client_secret;
   if (body.client_secret !== undefined && !isSameSecret(body.client_secret, secret ?? ''))
     throw invalidMember('client_secret cannot be chosen');
-  if ((body.token_endpoint_auth_method === 'none') !== (secret === undefined))
-    throw invalidMember('token_endpoint_auth_method cannot be changed to or from none');
-  const rules = await rulesOf(deps);
+  const proof = secret !== undefined ? 'secret' : isPublic(before) ? 'none' : 'keys';
+  if (proofOf(body) !== proof)
+    throw invalidMember('token_endpoint_auth_method cannot be changed between none, secrets and keys');
+  const rules = await registrationRules(deps);
   refuseFaults(body, rules);
   // Of the mode that it was registered in, whatever the tenant's is by now.
   const mode = before.client.third_party_security_mode ?? 'strict';
-  const client = clientOf(body, { clientId: before.id, mode, secret });
+  const { keys, ...remote } = await keysFor(deps, ctx, body);
+  const client = clientOf(body, { clientId: before.id, mode, secret, keys });
   const change = (record: object): RegistrationRecord => {
     const current = record as RegistrationRecord;
     const isShown =
@@ -256,7 +281,9 @@ async function replace(
     // Judged in the write: a user may have allowed it something meanwhile.
     if (current.last_used_at !== undefined && !isShown)
       throw invalidMember('users have allowed it under its name and hosts: register another application');
-    return { ...current, client: { ...current.client, ...client }, metadata: metadataOf(body, client) };
+    const { jwks_uri: _, fresh_until: __, ...kept } = current;
+    const metadata = metadataOf(body, client);
+    return { ...kept, ...remote, client: { ...current.client, ...client }, metadata };
   };
   const after = await deps.store.collection('registrations').update(before.id, change);
   if (after === undefined)
@@ -269,7 +296,7 @@ async function replace(
 function send(
   { issuer }: Pick<RegistrationDependencies, 'issuer'>,
   ctx: Context,
-  { id, client, metadata, created_at }: Omit<RegistrationRecord, 'token_hash'>,
+  { id, client, metadata, created_at, jwks_uri: uri }: RegistrationRecord,
   token = presentedToken(ctx)?.value,
 ): void {
   ctx.set('Cache-Control', 'no-store');
@@ -278,6 +305,7 @@ function send(
     // An administrator may have changed these.
     client_name: client.name,
     redirect_uris: client.callbacks,
+    ...(uri === undefined && keySetOf(client)),
     client_id_issued_at: Math.floor(Date.parse(created_at) / 1000),
     ...(client.client_secret !== undefined && {
       client_secret: client.client_secret,
@@ -286,6 +314,12 @@ function send(
     registration_access_token: token,
     registration_client_uri: `${issuer}oidc/register/${id}`,
   };
+}
+
+/** Returns the keys that are registered, unless they are at a `jwks_uri`. */
+function keySetOf({ client_authentication_methods: methods }: RegistrationRecord['client']) {
+  const keys = methods?.private_key_jwt?.credentials ?? [];
+  return keys.length > 0 && { jwks: { keys: keys.map(({ jwk, alg }) => ({ ...jwk, alg })) } };
 }
 
 interface RegistrationNeeds extends Omit<RegistrationDependencies, 'config' | 'readToken'> {

@@ -21,8 +21,8 @@ interface RouterDependencies {
   log: Logger;
   /** Reports whether an `Origin` belongs to one of the tenant's applications. */
   isApplicationOrigin(origin: string): Promise<boolean>;
-  /** Reports whether pages of any origin may call what is for `clients`, because their application may have registered itself. */
-  isRegistrationOpen(): boolean;
+  /** Reports whether pages of any origin may call what is for `clients`, because their application may be a stranger's. */
+  isOpenToStrangers(): boolean;
   errorPage: ErrorShape;
   /** Runs before anything else is done for a request. @throws AuthError when the request is refused. */
   guard(ctx: Context, path: string | undefined): 'answered' | undefined | Promise<'answered' | undefined>;
@@ -163,7 +163,7 @@ function overloadWarning(log: Logger): () => void {
 // docs/understand/decisions/requests.md#endpoints-that-applications-call-from-their-pages-refuse-other-pages
 /** Refuses pages of other sites as {@link refuseForeignPages} does, or leaves their origin for the handler to judge. */
 async function markForeignPages(deps: RouterDependencies, ctx: Context): Promise<void> {
-  if (!deps.isRegistrationOpen()) return refuseForeignPages(deps, ctx);
+  if (!deps.isOpenToStrangers()) return refuseForeignPages(deps, ctx);
   const origin = ctx.get('Origin');
   if (isSentByAnotherSite(ctx) && !(await deps.isApplicationOrigin(origin))) ctx.state.foreignPage = origin;
 }
@@ -323,11 +323,11 @@ function anyOrigin(): Middleware {
 }
 
 /** Allows the origins of the tenant's applications, and all others without credentials where registration is open. */
-function clientOrigins({ isApplicationOrigin, isRegistrationOpen }: RouterDependencies): Middleware {
+function clientOrigins({ isApplicationOrigin, isOpenToStrangers }: RouterDependencies): Middleware {
   const known = applicationOrigins(isApplicationOrigin);
   const any = anyOrigin();
   return async (ctx, next) => {
-    const isAny = isRegistrationOpen() && !(await isApplicationOrigin(ctx.get('Origin')));
+    const isAny = isOpenToStrangers() && !(await isApplicationOrigin(ctx.get('Origin')));
     return (isAny ? any : known)(ctx, next);
   };
 }

@@ -1,5 +1,6 @@
-// Applications that registered themselves (RFC 7591). They are kept apart from those that administrators manage: strangers
-// write them, so that their number changes with every registration, and no file or list of the tenant contains them.
+// Applications of strangers: those that registered themselves (RFC 7591), and those that a document at their client_id describes
+// (OAuth Client ID Metadata Document). They are kept apart from those that administrators manage: strangers write them, so that
+// their number changes with every registration, and no file or list of the tenant contains them.
 // docs/understand/decisions/clients-keys.md#applications-that-register-themselves-are-kept-apart-and-expire
 import type { z } from 'zod';
 import type { Bound } from '../base/collection-spec.ts';
@@ -10,10 +11,13 @@ import { recipientOf } from './third-parties.ts';
 /** `id` is the client_id. */
 export interface RegistrationRecord extends Stored {
   client: z.output<typeof clientSchema> & { id: string };
-  /** What it was told that it has registered. */
+  /** What it was told that it has registered; nothing for a document. */
   metadata: Record<string, unknown>;
-  /** The hash of the registration access token (RFC 7592 §3). */
-  token_hash: string;
+  /** The hash of the registration access token (RFC 7592 §3); a document has none. */
+  token_hash?: string;
+  /** When its document, or the keys at its `jwks_uri`, are fetched again; epoch seconds. */
+  fresh_until?: number;
+  jwks_uri?: string;
   /** ISO 8601. */
   created_at: string;
   /** When a user allowed it something, or it got tokens, to the day; ISO 8601. */
@@ -36,18 +40,51 @@ export function registrationTerms({ id, client }: Pick<RegistrationRecord, 'id' 
   return [...new Set([id, client.name, ...places.flat()].map((term) => term.toLowerCase()))];
 }
 
-/** The characters of a record at most; {@link registrationBody} allows about half of it. */
+
+/** The longest client_id, characters. */
+const MAX_CLIENT_URL = 255;
+
+/**
+ * Whether a client_id may be the URL of a document: with a path, without credentials, fragment and dot segments
+ * (draft-ietf-oauth-client-id-metadata-document-02 §3), and in its normal form, so that no application has two.
+ */
+export function isClientUrl(text: string): boolean {
+  if (!/^https?:/.test(text) || text.length > MAX_CLIENT_URL) return false;
+  const url = URL.parse(text);
+  return (
+    url !== null && url.href === text && url.pathname !== '/' && url.username + url.password + url.hash === ''
+  );
+}
+
+/** Whether a client_id, if no application of the tenant has it, may be that of a stranger's. */
+export const isStrangerId = (clientId: string): boolean =>
+  isRegistrationId(clientId) || isClientUrl(clientId);
+
+/** Whether a record stays until it is unblocked: a document that is forgotten would be read again, and let in. */
+const staysBlocked = ({ id, blocked_at: at }: RegistrationRecord): boolean =>
+  at !== undefined && isClientUrl(id);
+
+/** The characters of a record at most; a registration allows about half of it. */
 const MAX_LENGTH = 8_000;
 
 export const REGISTRATIONS: readonly Bound<RegistrationRecord>[] = [
   {
-    kind: ({ last_used_at: used }) => (used === undefined ? 'unused' : undefined),
+    kind: ({ id, last_used_at: used }) => (used === undefined && !isClientUrl(id) ? 'unused' : undefined),
     max: 5_000,
     maxLength: MAX_LENGTH,
     whenFull: 'evict',
   },
   {
-    kind: ({ last_used_at: used }) => (used === undefined ? undefined : 'used'),
+    kind: (record) =>
+      record.last_used_at === undefined && isClientUrl(record.id) && !staysBlocked(record)
+        ? 'unused document'
+        : undefined,
+    max: 5_000,
+    maxLength: MAX_LENGTH,
+    whenFull: 'evict',
+  },
+  {
+    kind: (record) => (record.last_used_at === undefined || staysBlocked(record) ? undefined : 'used'),
     max: 50_000,
     maxLength: MAX_LENGTH,
     whenFull: 'evict',

@@ -70,6 +70,18 @@ const registrationSchema = z.strictObject({
   unused_days: z.number().int().min(1).max(365).optional(),
 });
 
+/** A host as URLs have it, or all below one. */
+const hostEntry = z
+  .string()
+  .max(255)
+  .regex(/^(?:\*\.)?[a-z\d_-]+(?:\.[a-z\d_-]+)*$/, 'must be a host name in lower case, or `*.` and one');
+
+const documentsSchema = z.strictObject({
+  /** The hosts whose documents are read; all others are not. Without it all are that are not denied. */
+  allowed_hosts: z.array(hostEntry).max(1000).nullish(),
+  denied_hosts: z.array(hostEntry).max(1000).nullish(),
+});
+
 export const sessionCookieSchema = z.looseObject({
   mode: z.enum(['persistent', 'non-persistent']).nullish(),
 });
@@ -119,6 +131,10 @@ const settingsSchema = z.looseObject({
   dynamic_client_registration_security_mode: z.enum(SECURITY_MODES).optional(),
   /** An extension of the hosted settings: who may register, and how long what is registered stays. */
   dynamic_client_registration: registrationSchema.nullish(),
+  /** Whether an application may be described by a document at its client_id, without being registered. */
+  client_id_metadata_document_supported: z.boolean().nullish(),
+  /** An extension of the hosted settings: whose documents. */
+  client_id_metadata_documents: documentsSchema.nullish(),
   device_flow: deviceFlowSchema.prefault({}),
   sessions: tenantSessionsSchema.nullish(),
   /** An extension of the hosted settings: how long log events are kept. */

@@ -8,7 +8,7 @@ import { AuthError } from '../../../http/errors.ts';
 import { languagesOf } from '../../../http/languages.ts';
 import { formFields } from '../../../http/server/body.ts';
 import type { RouteDeclarations } from '../../../http/server/router.ts';
-import { isRegistrationId } from '../../../records/clients/registrations.ts';
+import { isStrangerId } from '../../../records/clients/registrations.ts';
 import { consentId } from '../../../records/state/engine.ts';
 import type { Store } from '../../../store/contract.ts';
 import { primaryIdentity } from '../../../users/changes.ts';
@@ -122,7 +122,7 @@ async function applicationsOf(deps: ApplicationsDependencies, ctx: Context, user
     [...ids].map(async (id) => {
       const client = await config.client(id);
       // One that registered itself and is forgotten can do nothing any more.
-      if (client === undefined && isRegistrationId(id)) return undefined;
+      if (client === undefined && isStrangerId(id)) return undefined;
       const consent = consents.find(({ client_id }) => client_id === id);
       const clientTokens = tokens.filter(({ client_id }) => client_id === id);
       const used = clientTokens

@@ -7,6 +7,7 @@ import type { Outbound } from '../../../../http/outbound/outbound.ts';
 import { OutboundError } from '../../../../http/outbound/outbound-error.ts';
 import { isPattern } from '../../../../records/clients/allowed-urls.ts';
 import { clientSchema } from '../../../../records/clients/clients.ts';
+import { isClientUrl } from '../../../../records/clients/registrations.ts';
 import { STRANGERS } from '../../../../records/clients/third-parties.ts';
 import type { Client } from '../../../../records/collections.ts';
 import { type Call, callsWith, ok } from '../../call.ts';
@@ -21,24 +22,8 @@ export interface ClientDocumentsDependencies extends ClientsDependencies {
 /** The largest document, bytes: the draft's own recommendation (§6.6). */
 const MAX_DOCUMENT_BYTES = 5 * 1024;
 
-/**
- * Whether a URL may be the client_id of an application (§3): with a path, and without user information, fragment and dot
- * segments.
- */
-function isClientUrl(text: string): boolean {
-  const url = URL.parse(text);
-  return (
-    url !== null &&
-    /^https?:$/.test(url.protocol) &&
-    url.href === text &&
-    url.pathname !== '/' &&
-    url.username + url.password + url.hash === ''
-  );
-}
-
 const clientUrl = z
   .string()
-  .max(255)
   .refine(
     isClientUrl,
     'must be the normal form of an https URL with a path, without credentials and fragment',
@@ -154,7 +139,7 @@ async function register(
     const client = checkedBy(clientSchema, { ...THIRD_PARTY, ...before, ...fields, ...kept, client_id });
     return withDefaults(client, () => deps.random(48).toString('base64url'));
   };
-  return clients.upsert(client_id, (current) => {
+  const registered = await clients.upsert(client_id, (current) => {
     if (current === undefined) return parsed({});
     const { id: _, ...before } = current;
     if (before.external_metadata_type !== 'cimd')
@@ -164,6 +149,9 @@ async function register(
     const { app_type, token_endpoint_auth_method } = { ...PUBLIC, ...before };
     return { ...parsed(before, { app_type, token_endpoint_auth_method }), grant_types };
   });
+  // From now on it is as its record says, and not as its document at the latest login.
+  await deps.store.collection('registrations').delete(client_id);
+  return registered;
 }
 
 const call = callsWith<ClientDocumentsDependencies>();

@@ -5,7 +5,13 @@ import {
   isCredentialMethod,
 } from '../../../../records/clients/client-authentication.ts';
 import { clientSchema, TRY_LOGIN } from '../../../../records/clients/clients.ts';
-import { isRegistrationId, type RegistrationRecord } from '../../../../records/clients/registrations.ts';
+import {
+  isClientUrl,
+  isRegistrationId,
+  isStrangerId,
+  type RegistrationRecord,
+} from '../../../../records/clients/registrations.ts';
+import { isSelfRegistered } from '../../../../records/clients/third-parties.ts';
 import type { Client, Records } from '../../../../records/collections.ts';
 import { bindingWarnings } from '../../../../records/connections/samlp.ts';
 import { pageSchema } from '../../../../records/tenant/pages.ts';
@@ -126,13 +132,16 @@ const resource: Resource<'clients', ClientsDependencies> = {
   find: async (deps, id) =>
     id === GLOBAL_CLIENT
       ? globalClient(deps)
-      : ((await registeredClient(deps, id)) ?? deps.store.collection('clients').get(id)),
-  changeBuiltIn: async (deps, { id }, body) => {
+      : ((await deps.store.collection('clients').get(id)) ?? registeredClient(deps, id)),
+  changeBuiltIn: async (deps, client, body) => {
+    const { id } = client;
     if (id === GLOBAL_CLIENT) return changeGlobalClient(deps, body);
+    if (isClientUrl(id) && isSelfRegistered(client))
+      throw apiError(400, 'Its document says what it is: register it to change it', 'invalid_body');
     return isRegistrationId(id) ? changeRegistered(deps, id, body) : undefined;
   },
   beforeRemoval: async ({ store }, { id }) => {
-    if (isRegistrationId(id)) await store.collection('registrations').delete(id);
+    if (isStrangerId(id)) await store.collection('registrations').delete(id);
   },
   orderOf: (client) => `${client.name}\n${client.id}`,
   schema: clientSchema,
@@ -191,7 +200,7 @@ const resource: Resource<'clients', ClientsDependencies> = {
   },
 };
 
-// Applications that registered themselves, which are not in the collection of the others.
+// Applications of strangers, which are not in the collection of the others.
 
 /** How many of them a list has: those that registered last. */
 const MAX_LISTED = 1_000;
@@ -201,9 +210,13 @@ async function registered(
   { store }: ClientsDependencies,
   { is_first_party: isFirst, external_metadata_type: type }: Readonly<Record<string, unknown>>,
 ): Promise<Client[]> {
-  if (type !== 'dcr' && (isFirst !== false || type !== undefined)) return [];
+  if (type === undefined && isFirst !== false) return [];
   const sort = { field: 'created_at', descending: true } as const;
-  const { records } = await store.collection('registrations').list({ sort, limit: MAX_LISTED });
+  const where =
+    typeof type === 'string' ? { field: 'client.external_metadata_type', equals: type } : undefined;
+  const { records } = await store
+    .collection('registrations')
+    .list({ sort, limit: MAX_LISTED, ...(where && { where }) });
   return records.map(({ client }) => client as Client);
 }
 
@@ -237,7 +250,7 @@ async function registeredSource(
 }
 
 async function registeredClient({ store }: ClientsDependencies, id: string): Promise<Client | undefined> {
-  if (!isRegistrationId(id)) return undefined;
+  if (!isStrangerId(id)) return undefined;
   return (await store.collection('registrations').get(id))?.client as Client | undefined;
 }
 

@@ -63,6 +63,7 @@ const settings = z.strictObject(
       skip_non_verifiable_callback_uri_confirmation_prompt: z.boolean(),
       resource_parameter_profile: z.enum(['audience', 'compatibility']),
       client_id_metadata_document_supported: z.boolean(),
+      client_id_metadata_documents: object,
       enable_ai_guide: z.boolean(),
       phone_consolidated_experience: z.boolean(),
       dynamic_client_registration_security_mode: z.enum(['strict', 'permissive']),

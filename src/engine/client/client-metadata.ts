@@ -1,10 +1,13 @@
-// What an application says of itself when it registers (RFC 7591 §2, OpenID Connect Registration 1.0 §2), and the record that is
-// made of it.
+// What a stranger's application says of itself, when it registers (RFC 7591 §2, OpenID Connect Registration 1.0 §2) or in the
+// document at its client_id (draft-ietf-oauth-client-id-metadata-document-02 §4), and the record that is made of it.
 import { z } from 'zod';
 import { isLoopback } from '../../http/loopback.ts';
+import { type CREDENTIAL_ALGORITHMS, credentialSchema } from '../../records/clients/client-credentials.ts';
 import { clientSchema } from '../../records/clients/clients.ts';
+import { isClientUrl } from '../../records/clients/registrations.ts';
 import { recipientOf, STRANGERS } from '../../records/clients/third-parties.ts';
 import type { ClientRecord } from '../../records/tenant/tenant.ts';
+import type { Config } from '../../tenant/config.ts';
 
 /** A callback: https, plain http on the user's own device, or a private-use scheme, which has a dot (RFC 8252 §7.1). */
 export function isRegistrable(text: string): boolean {
@@ -40,9 +43,11 @@ export const registrationBody = z.object({
   logo_uri: webAddress.optional(),
   client_uri: webAddress.optional(),
   token_endpoint_auth_method: z
-    .enum(['none', 'client_secret_post', 'client_secret_basic'])
+    .enum(['none', 'client_secret_post', 'client_secret_basic', 'private_key_jwt'])
     .default('client_secret_basic')
-    .describe('`none` for a public application.'),
+    .describe('`none` for a public application; `private_key_jwt` with `jwks` or `jwks_uri`.'),
+  jwks: z.looseObject({ keys: z.array(z.looseObject({})).max(20) }).optional(),
+  jwks_uri: webAddress.max(255).optional(),
   grant_types: z
     .array(word)
     .max(20)
@@ -55,6 +60,15 @@ export const registrationBody = z.object({
 });
 
 export type Registration = z.output<typeof registrationBody>;
+
+/** A document. It has no secret, which everybody could read (§4). */
+export const clientDocument = registrationBody.extend({
+  client_id: z.string(),
+  client_name: z.string().min(1).max(100),
+  token_endpoint_auth_method: z.enum(['none', 'private_key_jwt']).default('none'),
+  client_secret: z.never().optional(),
+  client_secret_expires_at: z.never().optional(),
+});
 
 /** What is wrong with a registration (RFC 7591 §3.2.2). */
 export interface RegistrationFault {
@@ -69,6 +83,23 @@ export interface RegistrationRules {
   ownOrigins: readonly string[];
   /** The names that no stranger's application may have. */
   takenNames: readonly string[];
+}
+
+/** Returns the rules of a tenant. */
+export async function registrationRules({
+  config,
+  issuer,
+}: {
+  config: Pick<Config, 'clients' | 'settings' | 'customOrigins'>;
+  issuer: string;
+}): Promise<RegistrationRules> {
+  const { tenant } = config.settings();
+  const ours = (await config.clients()).filter((client) => client.is_first_party);
+  return {
+    mode: tenant.dynamic_client_registration_security_mode ?? 'strict',
+    ownOrigins: [new URL(issuer).origin, ...config.customOrigins()],
+    takenNames: [tenant.friendly_name, ...ours.map(({ name }) => name)],
+  };
 }
 
 const GRANTS = {
@@ -101,6 +132,10 @@ export function registrationFault(
   if (!grants.some((grant) => grant !== 'refresh_token'))
     return fault(`grant_types must have one of ${GRANTS[mode].join(', ')}`);
   if (responses.length === 0) return fault('response_types must have code');
+  const usesKeys = registration.token_endpoint_auth_method === 'private_key_jwt';
+  const { jwks, jwks_uri: uri } = registration;
+  if (usesKeys && (jwks === undefined) === (uri === undefined))
+    return fault('private_key_jwt needs either jwks or jwks_uri');
   const { client_name: name } = registration;
   if (name === undefined) return undefined;
   if (name.trim() !== name || HIDDEN.test(name) || /[<>]/.test(name))
@@ -182,33 +217,90 @@ function skeleton(name: string): string {
     .replaceAll('vv', 'w');
 }
 
-/** Returns the record of an application. @param secret undefined for a public one. */
+/** The most keys of an application. */
+const MAX_KEYS = 5;
+/** The longest modulus and exponent, characters of base64url: 4096 and 64 bits. Longer ones make each check of a signature slow. */
+const [MAX_MODULUS, MAX_EXPONENT] = [684, 11];
+
+const ALGORITHMS: Readonly<Record<string, (typeof CREDENTIAL_ALGORITHMS)[number]>> = {
+  RSA: 'RS256',
+  'P-256': 'ES256',
+  'P-384': 'ES384',
+  Ed25519: 'EdDSA',
+};
+
+const publicKey = z.looseObject({
+  kty: z.string(),
+  n: z.string().max(MAX_MODULUS).optional(),
+  e: z.string().max(MAX_EXPONENT).optional(),
+});
+
+/** A public key that verifies assertions, as a credential. */
+export type KeyCredential = z.output<typeof credentialSchema>;
+
+/**
+ * Returns the keys of a set that verify assertions (RFC 7517 §5): others in it are left out, as a set may have keys for other
+ * uses and of types that are not known here.
+ * @returns undefined where none is left, there are too many, or one is private.
+ */
+export function keysOf(jwks: unknown): KeyCredential[] | undefined {
+  const { data } = z.object({ keys: z.array(z.looseObject({})) }).safeParse(jwks);
+  const usable = data?.keys.filter(({ use }) => use === undefined || use === 'sig') ?? [];
+  if (usable.length > MAX_KEYS || data?.keys.some((key) => 'd' in key || 'k' in key)) return undefined;
+  const keys = usable.flatMap((one) => {
+    const { success, data: key } = publicKey.safeParse(one);
+    if (!success) return [];
+    const { kty, crv, n, e, x, y, kid } = key;
+    const jwk = { kty, crv, n, e, x, y, kid };
+    const alg = key.alg ?? ALGORITHMS[kty === 'RSA' ? kty : String(crv)];
+    const credential = credentialSchema.safeParse({ jwk: defined(jwk), ...defined({ kid }), alg });
+    return credential.success && alg !== undefined ? [credential.data] : [];
+  });
+  return keys.length === 0 ? undefined : keys;
+}
+
+function defined(members: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
+}
+
+/** How an application authenticates: by a secret, by keys, or not at all. */
+interface Credentials {
+  secret?: string | undefined;
+  keys?: readonly KeyCredential[] | undefined;
+}
+
+/** Returns the record of an application. */
 export function clientOf(
-  registration: Registration,
-  {
-    clientId,
-    mode,
-    secret,
-  }: { clientId: string; mode: RegistrationRules['mode']; secret: string | undefined },
+  registration: Omit<Registration, 'client_secret'>,
+  { clientId, mode, secret, keys }: { clientId: string; mode: RegistrationRules['mode'] } & Credentials,
 ): ClientRecord & { id: string } {
-  const { redirect_uris: callbacks, token_endpoint_auth_method, logo_uri } = registration;
+  const { redirect_uris: callbacks, token_endpoint_auth_method: method, logo_uri } = registration;
   const recipients = callbacks.map((uri) => recipientOf(uri));
   const isNative = recipients.some((one) => one !== undefined && !('host' in one));
+  const isPublic = secret === undefined && keys === undefined;
+  const isDescribed = isClientUrl(clientId);
   const client = clientSchema.parse({
     client_id: clientId,
     name: registration.client_name ?? hostsOf(callbacks),
     ...(logo_uri !== undefined && { logo_uri }),
-    app_type: isNative ? 'native' : secret === undefined ? 'spa' : 'regular_web',
+    app_type: isNative ? 'native' : isPublic ? 'spa' : 'regular_web',
     callbacks,
     grant_types: grantsOf(registration, mode).grants,
-    token_endpoint_auth_method,
+    ...(method !== 'private_key_jwt' && { token_endpoint_auth_method: method }),
     ...(secret !== undefined && { client_secret: secret }),
+    ...(keys !== undefined && withKeys(keys)),
     ...STRANGERS,
     third_party_security_mode: mode,
-    external_metadata_type: 'dcr',
+    ...(isDescribed && { external_client_id: clientId }),
+    external_metadata_type: isDescribed ? 'cimd' : 'dcr',
     external_metadata_created_by: 'client',
   });
   return { ...client, id: clientId };
+}
+
+/** Returns the members by which an application authenticates with keys. */
+export function withKeys(credentials: readonly KeyCredential[]) {
+  return { client_authentication_methods: { private_key_jwt: { credentials: [...credentials] } } };
 }
 
 /** The name of an application that has given itself none: where it is. */
@@ -225,14 +317,15 @@ export function placesOf(callbacks: readonly string[]): string {
 /** Returns what is registered, as the application is told (RFC 7591 §3.2.1). */
 export function metadataOf(registration: Registration, client: ClientRecord): Record<string, unknown> {
   const mode = client.third_party_security_mode ?? 'strict';
-  const { client_uri, application_type, id_token_signed_response_alg: alg } = registration;
+  const { client_uri, jwks_uri, application_type, id_token_signed_response_alg: alg } = registration;
   return {
     client_id: client.client_id,
     client_name: client.name,
     redirect_uris: client.callbacks,
     grant_types: client.grant_types,
     response_types: grantsOf(registration, mode).responses,
-    token_endpoint_auth_method: client.token_endpoint_auth_method,
+    token_endpoint_auth_method: registration.token_endpoint_auth_method,
+    ...(jwks_uri !== undefined && { jwks_uri }),
     ...(client.logo_uri !== undefined && { logo_uri: client.logo_uri }),
     ...(client_uri !== undefined && { client_uri }),
     application_type: application_type ?? (client.app_type === 'native' ? 'native' : 'web'),
