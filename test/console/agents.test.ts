@@ -225,6 +225,27 @@ describe('the agents in the console', () => {
       ]);
     });
 
+    it('stay blocked where a document describes them, which would else be read again when they are forgotten', async () => {
+      const id = 'https://agent.test/client.json';
+      const client = { client_id: id, external_metadata_type: 'cimd', external_client_id: id };
+      const { client: made } = (await server.store.collection('registrations').get(await add(720))) ?? {};
+      await server.store.collection('registrations').put({
+        id,
+        client: { ...clientSchema.parse({ ...made, ...client }), id },
+        metadata: {},
+        created_at: new Date(SINCE).toISOString(),
+        expiresAt: Math.floor(Date.now() / 1000) + 1000,
+      });
+      const page = agentPath(encodeURIComponent(id));
+      expect((await owner.get(page)).text).to.contain(id);
+      expect((await owner.post(`${page}/block`)).status).to.equal(303);
+      const blocked = await server.store.collection('registrations').get(id);
+      expect(blocked).to.have.property('blocked_at');
+      expect(blocked).not.to.have.property('expiresAt');
+      await owner.post(`${page}/remove`);
+      expect(await server.store.collection('registrations').get(id)).to.equal(undefined);
+    });
+
     it('do not change or remove their registration while they are blocked', async () => {
       await owner.post(`${PATH}/registration`, { token: '', mode: 'strict', days: '7' });
       const made = (await register()).json() as Record<string, string>;

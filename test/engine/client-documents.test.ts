@@ -248,6 +248,9 @@ describe('an application that a document describes', () => {
         (one: { client_id: string }) => one.client_id,
       );
     expect(await ids('external_metadata_type=cimd')).to.include(url);
+    const pages = await managed(server, 'GET', '/clients?external_metadata_type=cimd&take=1');
+    expect(pages.body.clients).to.have.length(1);
+    expect(pages.body.clients[0]).to.include({ external_metadata_type: 'cimd' });
     expect(await ids('is_first_party=false')).to.include(url);
     expect(await ids('external_metadata_type=dcr')).not.to.include(url);
     expect(await ids('')).not.to.include(url);
@@ -493,6 +496,25 @@ describe('an application that a document describes', () => {
           })
         ).status,
       ).to.equal(400);
+  });
+
+  it('is not let in while an administrator has blocked it, and its document is not read', async () => {
+    const url = publish();
+    const { refresh_token } = (await exchange(url, await codeFor(url))).json();
+    const registrations = server.store.collection('registrations');
+    await registrations.update(url, ({ expiresAt: _, ...kept }) => ({
+      ...kept,
+      blocked_at: '2026-11-30T00:00:00Z',
+    }));
+    asked = [];
+    for (const days of [0, 2, 40]) {
+      server.tick(days * 24 * 60 * MINUTE);
+      expect(await isLetIn(url)).to.equal(false);
+    }
+    expect((await refresh(url, refresh_token)).status).to.be.within(400, 401);
+    expect(asked).to.deep.equal([]);
+    await registrations.update(url, ({ blocked_at: _, ...kept }) => kept);
+    expect(await isLetIn(url)).to.equal(true);
   });
 
   it('is what an administrator has registered, once one has', async () => {

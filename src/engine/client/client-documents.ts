@@ -240,11 +240,9 @@ async function keep(
   let isFirst = false;
   await store.collection('registrations').upsert(read.id, (current) => {
     isFirst = current === undefined;
-    const { client: _, metadata: __, fresh_until: ___, jwks_uri: ____, ...kept } = current ?? {
-      created_at: new Date(wallClock()).toISOString(),
-    };
+    const { jwks_uri: _, ...before } = current ?? { created_at: new Date(wallClock()).toISOString() };
     const isKept = current?.last_used_at !== undefined || current?.blocked_at !== undefined;
-    return { ...kept, ...read, ...(!isKept && { expiresAt: epochSeconds(clock) + UNUSED_SECONDS }) };
+    return { ...before, ...read, ...(!isKept && { expiresAt: epochSeconds(clock) + UNUSED_SECONDS }) };
   });
   if (isFirst)
     events.record({ type: engineEvents.scimd, client_id: read.id, ip: ctx.ip, description: 'seen first' });

@@ -40,7 +40,6 @@ export function registrationTerms({ id, client }: Pick<RegistrationRecord, 'id' 
   return [...new Set([id, client.name, ...places.flat()].map((term) => term.toLowerCase()))];
 }
 
-
 /** The longest client_id, characters. */
 const MAX_CLIENT_URL = 255;
 

@@ -5,7 +5,11 @@ import { AuthError } from '../../../http/errors.ts';
 import { formFields } from '../../../http/server/body.ts';
 import type { RouteDeclarations } from '../../../http/server/router.ts';
 import type { Frozen } from '../../../records/base/record.ts';
-import { isRegistrationId, type RegistrationRecord } from '../../../records/clients/registrations.ts';
+import {
+  isClientUrl,
+  isStrangerId,
+  type RegistrationRecord,
+} from '../../../records/clients/registrations.ts';
 import type { Client } from '../../../records/collections.ts';
 import { CONSOLE_CLIENT } from '../../../records/users/administrators.ts';
 import type { Clock } from '../../../runtime/clock.ts';
@@ -87,7 +91,7 @@ type Found = { client: Client; registration?: Frozen<RegistrationRecord> };
 /** Returns the third-party application of the request's path, blocked ones included. @throws AuthError 404 */
 async function applicationAt({ store, config }: AgentDependencies, ctx: Context): Promise<Found> {
   const id = String(ctx.params.id);
-  if (isRegistrationId(id)) {
+  if (isStrangerId(id)) {
     const registration = await store.collection('registrations').get(id);
     if (registration !== undefined) return { client: registration.client as Client, registration };
   }
@@ -107,7 +111,9 @@ async function setBlocked(
   const at = new Date(deps.wallClock()).toISOString();
   const after = await deps.store.collection('registrations').update(clientId, (current) => {
     const { blocked_at: before, ...registration } = current;
-    return isBlocked ? { ...registration, blocked_at: before ?? at } : registration;
+    if (!isBlocked) return registration;
+    const { expiresAt: _, ...document } = registration;
+    return { ...(isClientUrl(clientId) ? document : registration), blocked_at: before ?? at };
   });
   if (after === undefined)
     throw new AuthError(404, 'not_found', 'There is no such application that registered itself.');

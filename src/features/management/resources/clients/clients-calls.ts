@@ -41,7 +41,7 @@ import {
   withoutVaultKeys,
 } from './client-authentication-calls.ts';
 import { clientMetadata, createClientBody, patchClientBody } from './client-bodies.ts';
-import { registrationsAfter } from './registrations-list.ts';
+import { isOfType, registrationsAfter } from './registrations-list.ts';
 
 export interface ClientsDependencies {
   store: Store;
@@ -212,8 +212,7 @@ async function registered(
 ): Promise<Client[]> {
   if (type === undefined && isFirst !== false) return [];
   const sort = { field: 'created_at', descending: true } as const;
-  const where =
-    typeof type === 'string' ? { field: 'client.external_metadata_type', equals: type } : undefined;
+  const where = type === 'dcr' || type === 'cimd' ? isOfType(type) : undefined;
   const { records } = await store
     .collection('registrations')
     .list({ sort, limit: MAX_LISTED, ...(where && { where }) });
@@ -227,20 +226,21 @@ async function registeredSource(
 ): Promise<ListSource | undefined> {
   const { external_metadata_type: type, app_type, external_client_id, q, is_global, is_first_party } = query;
   const isWhole = [app_type, external_client_id, q].every((one) => one === undefined);
-  if (type !== 'dcr' || !isWhole || is_global === true || is_first_party === true) return undefined;
+  if ((type !== 'dcr' && type !== 'cimd') || !isWhole || is_global === true || is_first_party === true)
+    return undefined;
   const declared = await listAll(store.collection('clients'));
-  if (declared.some((client) => client.external_metadata_type === 'dcr')) return undefined;
+  if (declared.some((client) => client.external_metadata_type === type)) return undefined;
   return {
     page: async ({ page, perPage }) => {
       const sort = { field: 'created_at', descending: true } as const;
       const { records, total = 0 } = await store
         .collection('registrations')
-        .list({ sort, page, limit: perPage, total: true });
+        .list({ where: isOfType(type), sort, page, limit: perPage, total: true });
       return { items: records.map(({ client }) => client), total };
     },
     after: async ({ cursor, take }) => {
       const after = cursor === undefined ? undefined : cursorId(cursor);
-      const { records, next } = await registrationsAfter(store, { after, take });
+      const { records, next } = await registrationsAfter(store, { after, take, type });
       return {
         items: records.map(({ client }) => client),
         next: next === undefined ? undefined : cursorOf(next),

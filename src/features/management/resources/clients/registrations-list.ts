@@ -10,13 +10,25 @@ interface RegistrationsPage {
   next: string | undefined;
 }
 
+/** How applications of strangers became known: by registration, or by a document. */
+export type ExternalType = 'dcr' | 'cimd';
+
+export const isOfType = (type: ExternalType): Filter => ({
+  field: 'client.external_metadata_type',
+  equals: type,
+});
+
 /** @param after the place of an application in this order; anything else begins where it would be. */
 export async function registrationsAfter(
   store: Pick<Store, 'collection'>,
-  { after, take }: { after: string | undefined; take: number },
+  { after, take, type }: { after: string | undefined; take: number; type?: ExternalType },
 ): Promise<RegistrationsPage> {
+  const all = [
+    ...(after === undefined ? [] : [later(after)]),
+    ...(type === undefined ? [] : [isOfType(type)]),
+  ];
   const { records } = await store.collection('registrations').list({
-    ...(after !== undefined && { where: later(after) }),
+    ...(all.length > 0 && { where: { all } }),
     sort: { field: 'created_at', descending: true },
     limit: take + 1,
   });
