@@ -285,6 +285,31 @@ describe('the agents in the console', () => {
       );
     });
 
+    it('lead to their events in the log, and to those in which they acted for a user', async () => {
+      const id = await add(960);
+      const event = { date: new Date(SINCE).toISOString(), ip: '127.0.0.1', expiresAt: Date.now() };
+      const type = 'success_on_behalf_of_token_exchange';
+      const logs = server.store.collection('logs');
+      await logs.insert({ ...event, id: '20261101a', type, client_id: 'web', details: { act: { sub: id } } });
+      const chain = { sub: 'web', act: { sub: id } };
+      await logs.insert({ ...event, id: '20261101b', type, client_id: 'web', details: { act: chain } });
+      await logs.insert({ ...event, id: '20261101c', type: 's', client_id: id });
+      const { text } = await owner.get(agentPath(id));
+      for (const [query, found] of [
+        [`client=${id}`, ['20261101c']],
+        [`actor=${id}`, ['20261101b', '20261101a']],
+      ] as const) {
+        expect(text).to.contain(`href="/console/log?${query}"`);
+        const log = await owner.get(`/console/log?${query}`);
+        expect([...log.text.matchAll(/console\/log\/(2026\w+)/g)].map(([, one]) => one)).to.deep.equal(found);
+        expect(log.text, 'the form keeps it').to.contain(`value="${id}"`);
+      }
+      const all = /href="(\/console\/log\?q=[^"]+)"/.exec((await owner.get(PATH)).text)?.[1];
+      expect((await owner.get(all ?? '')).text)
+        .to.contain('20261101a')
+        .and.not.to.contain('20261101c');
+    });
+
     it('are not changed by viewers', async () => {
       const id = await add(950);
       const { text } = await viewer.get(agentPath(id));

@@ -80,6 +80,7 @@ export const consoleAgentsPages = (frame: ConsoleFrame) => {
     isFirstPage: false,
     others: [other],
     hasMoreOthers: true,
+    exchanges: '/console/log?q=type',
   };
   return {
     '/console-agents': sitePage(AGENTS_PAGE, list),
@@ -160,7 +161,7 @@ export const consoleAgentsPages = (frame: ConsoleFrame) => {
       isFirstPage: true,
       rights: { block: true, remove: true, end: true },
       settings: '/console/resources/clients/tpc_4711',
-      log: '/console/log?client=tpc_4711',
+      log: { own: '/console/log?client=tpc_4711', acted: '/console/log?actor=tpc_4711' },
     }),
   };
 };

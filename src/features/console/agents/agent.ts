@@ -17,6 +17,7 @@ import { managementEvents } from '../../management/management-declaration.ts';
 import { callApi } from '../api-calls.ts';
 import { CONSOLE } from '../console-callbacks.ts';
 import { type ConsoleSession, consoleForm, consolePage, redirectAfterForm } from '../console-page.ts';
+import { hrefOf, readFilter } from '../log/console-log-filter.ts';
 import { queryText } from '../query.ts';
 import { declareConsolePage, renderConsole } from '../render.ts';
 import {
@@ -33,6 +34,7 @@ export interface AgentDependencies extends AgentsDependencies {
 }
 
 const PATH = `${AGENTS}/applications/:id`;
+const LOG = `${CONSOLE}/log`;
 const PER_PAGE = 25;
 
 const form = (
@@ -149,8 +151,8 @@ interface AgentModel {
   isFirstPage: boolean;
   rights: { block: boolean; remove: boolean; end: boolean };
   settings: string;
-  /** Its events in the log, for those who may see it. */
-  log: string | undefined;
+  /** Its events in the log, and those in which it acted for a user, for those who may see it. */
+  log: { own: string; acted: string } | undefined;
 }
 
 export const AGENT_PAGE = declareConsolePage<AgentModel>('console/agent');
@@ -199,7 +201,10 @@ async function showAgent(deps: AgentDependencies, ctx: Context, session: Console
       },
       settings: `${CONSOLE}/resources/clients/${encodeURIComponent(client.client_id)}`,
       log: session.can('read:logs')
-        ? `${CONSOLE}/log?${new URLSearchParams({ client: client.client_id })}`
+        ? {
+            own: hrefOf(LOG, readFilter({ client: client.client_id })),
+            acted: hrefOf(LOG, readFilter({ actor: client.client_id })),
+          }
         : undefined,
     },
   });

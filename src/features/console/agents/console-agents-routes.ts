@@ -8,7 +8,9 @@ import type { Client } from '../../../records/collections.ts';
 import type { Filter, Store } from '../../../store/contract.ts';
 import { cursorId, cursorOf } from '../../management/list.ts';
 import { registrationsAfter } from '../../management/resources/clients/registrations-list.ts';
+import { CONSOLE } from '../console-callbacks.ts';
 import { type ConsoleSession, consolePage } from '../console-page.ts';
+import { hrefOf, readFilter } from '../log/console-log-filter.ts';
 import { pageNumber, queryText } from '../query.ts';
 import { declareConsolePage, renderConsole } from '../render.ts';
 import { type AgentDependencies, agentRoutes } from './agent.ts';
@@ -34,6 +36,8 @@ const PER_PAGE = 25;
 /** How many of those that an administrator made are shown here; the list of applications has all. */
 const MOST_OTHERS = 50;
 const MAX_TEXT = 200;
+/** The events of exchanges, as the log is searched. */
+const EXCHANGES = 'type:*on_behalf_of_token_exchange OR type:secte OR type:fecte';
 
 /** What became of them; each is an index, so that a page does not read all. */
 const STATES: Readonly<Record<string, Filter>> = {
@@ -67,6 +71,8 @@ interface AgentsModel {
   isFirstPage: boolean;
   others: ShownAgent[];
   hasMoreOthers: boolean;
+  /** Token exchanges in the log, for those who may see it. */
+  exchanges: string | undefined;
 }
 
 export const AGENTS_PAGE = declareConsolePage<AgentsModel>('console/agents');
@@ -112,6 +118,9 @@ async function showAgents(deps: AgentsDependencies, ctx: Context, session: Conso
           .map((client) => shownAgent(deps.store, client, { isBlocked: false, used: undefined })),
       ),
       hasMoreOthers: others.length > MOST_OTHERS,
+      exchanges: session.can('read:logs')
+        ? hrefOf(`${CONSOLE}/log`, readFilter({ q: EXCHANGES }))
+        : undefined,
     },
   });
 }

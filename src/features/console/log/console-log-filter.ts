@@ -3,7 +3,7 @@
 // page of each.
 import { typesNamed } from '../event-groups.ts';
 
-const FIELDS = ['type', 'user', 'client', 'connection', 'ip', 'from', 'to', 'q', 'before'] as const;
+const FIELDS = ['type', 'user', 'client', 'actor', 'connection', 'ip', 'from', 'to', 'q', 'before'] as const;
 
 export type LogFilter = Record<(typeof FIELDS)[number], string>;
 
@@ -31,9 +31,10 @@ export function hrefOf(path: string, filter: LogFilter, over: Partial<LogFilter>
  * @param userIds the ids of the users whom the field `user` names.
  */
 export function queriesOf(filter: LogFilter, userIds: readonly string[]): (string | undefined)[] {
-  const { type, user, client, connection, ip, q } = filter;
+  const { type, user, client, actor, connection, ip, q } = filter;
   const rest = [
     ...(client === '' ? [] : [`client_id:${quoted(client)}`]),
+    ...(actor === '' ? [] : [`actor:${quoted(actor)}`]),
     ...(connection === '' ? [] : [`connection:${quoted(connection)}`]),
     ...(ip === '' ? [] : [`ip:${addressTerm(ip)}`]),
     ...timesOf(filter),
