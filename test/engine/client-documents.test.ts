@@ -594,6 +594,17 @@ describe('an application that a document describes', () => {
       expect(again.status, again.text).to.equal(200);
     });
 
+    it('authenticates with those that its document had when an administrator registered it', async () => {
+      const url = publish({ ...keyed, jwks: await setOf(key) });
+      const { status } = await managed(server, 'POST', '/clients/cimd/register', { external_client_id: url });
+      expect(status).to.equal(200);
+      publish({ ...keyed, jwks: await setOf(next) }, {}, new URL(url).pathname);
+      expect((await exchange(url, await codeFor(url), await assertion(url, next))).status).to.equal(401);
+      expect((await exchange(url, await codeFor(url))).status).to.equal(401);
+      const tokens = await exchange(url, await codeFor(url), await assertion(url));
+      expect(tokens.status, tokens.text).to.equal(200);
+    });
+
     it('authenticates with those at its jwks_uri, which are read again when they are old or lack the key', async () => {
       served.set('/keys.json', json(await setOf(key)));
       const url = publish({ ...keyed, jwks_uri: `${origin}/keys.json` });

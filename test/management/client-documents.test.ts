@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import { clientSchema } from '../../src/records/clients/clients.ts';
 import { createAgent } from '../support/agent.ts';
+import { type ClientKeyPair, clientKey } from '../support/client-key.ts';
 import type { TestServer } from '../support/server.ts';
 import { callsWith, type ManagementCall, managementToken, startManaged } from './support.ts';
 
@@ -106,6 +107,43 @@ describe('applications with a document (/clients/cimd)', () => {
     expect((await call('GET', path)).json()).to.include(set);
   });
 
+  it('authenticate with the keys of the document, which replace one another', async () => {
+    const [first, second] = [await clientKey('ES256'), await clientKey('EdDSA')];
+    const keyed = ({ alg, credential: { kid, jwk } }: ClientKeyPair) => ({
+      token_endpoint_auth_method: 'private_key_jwt',
+      jwks: {
+        keys: [
+          { ...jwk, kid, alg, use: 'sig' },
+          { kty: 'EC', use: 'enc' },
+        ],
+      },
+    });
+    const url = document('/keyed.json', keyed(first));
+    const preview = await ask('preview', url);
+    expect(
+      preview.body.mapped_fields.client_authentication_methods.private_key_jwt.credentials[0],
+    ).to.include({
+      kid: first.credential.kid,
+      alg: 'ES256',
+    });
+    const shown = async () => (await call('GET', `/clients/${encodeURIComponent(url)}`)).json();
+    const stored = async () => {
+      const client = await server.store.collection('clients').get(url);
+      return client?.client_authentication_methods?.private_key_jwt?.credentials.map(({ kid }) => kid);
+    };
+    for (const key of [first, second]) {
+      document('/keyed.json', keyed(key));
+      const registered = await ask('register', url);
+      expect(registered.status, JSON.stringify(registered.body)).to.equal(200);
+      expect(await stored()).to.deep.equal([key.credential.kid]);
+      expect(await shown()).not.to.have.property('token_endpoint_auth_method', 'none');
+    }
+    // A document can not make it public.
+    document('/keyed.json');
+    expect((await ask('register', url)).status).to.equal(200);
+    expect(await stored()).to.deep.equal([second.credential.kid]);
+  });
+
   it('are not registered by a document of another client, with a secret, or without callbacks that browsers may be sent to', async () => {
     const faults: [object, RegExp][] = [
       [{ client_id: `${origin}/other.json` }, /client_id: must be the URL/],
@@ -123,7 +161,17 @@ describe('applications with a document (/clients/cimd)', () => {
         /redirect_uris.1: must be https/,
       ]),
       [{ logo_uri: 'javascript:alert(1)' }, /logo_uri: must be an https URL/],
-      [{ token_endpoint_auth_method: 'client_secret_post' }, /must be none/],
+      [{ token_endpoint_auth_method: 'client_secret_post' }, /must be none or private_key_jwt/],
+      [{ token_endpoint_auth_method: 'private_key_jwt' }, /needs usable public keys/],
+      [{ token_endpoint_auth_method: 'private_key_jwt', jwks: { keys: [] } }, /needs usable public keys/],
+      [
+        { token_endpoint_auth_method: 'private_key_jwt', jwks: { keys: [{ kty: 'oct', k: 'AAAA' }] } },
+        /needs usable public keys/,
+      ],
+      [
+        { token_endpoint_auth_method: 'private_key_jwt', jwks_uri: 'http://127.0.0.1/' },
+        /jwks_uri: must be an https URL/,
+      ],
       [{ grant_types: ['client_credentials'] }, /grant_types/],
     ];
     for (const [more, message] of faults) {

@@ -96,7 +96,7 @@ export function clientDocuments(deps: DocumentDependencies): ClientDocuments {
   const renewed = async (ctx: Context, known: Described, why: Reason): Promise<void> => {
     const { id, jwks_uri: uri } = known;
     await admitFetch(ctx, isClientUrl(id) ? id : (uri ?? ''), why);
-    if (isClientUrl(id)) return documents.read(ctx, known);
+    if (isClientUrl(id)) return documents.read(ctx, known, why);
     const { body, lifetime } = await fetchObject(uri ?? '');
     const keys = fetchedKeys(body);
     const fresh_until = epochSeconds(clock) + lifetime;
@@ -121,7 +121,7 @@ export function clientDocuments(deps: DocumentDependencies): ClientDocuments {
       if (known !== undefined && (known.blocked_at !== undefined || isFresh(known))) return;
       if (!documents.isBeingRead(clientId))
         await admitFetch(ctx, clientId, known === undefined ? 'new' : 'old');
-      await documents.read(ctx, known ?? { id: clientId });
+      await documents.read(ctx, known ?? { id: clientId }, 'old');
     },
     renewKeys: async (ctx, assertion) => {
       const claimed = claimsOf(assertion);
@@ -173,7 +173,7 @@ const limited = () =>
 
 /** Makes the function that reads a document and stores what it says, once at a time for each. */
 function documentReader(deps: DocumentDependencies, fetchObject: (url: string) => Promise<Fetched>) {
-  const { config, clock, events } = deps;
+  const { store, config, clock, events } = deps;
   const running = new Map<string, Promise<void>>();
   /** @param known what is stored of it, and when it was read before. */
   const read = async (ctx: Context, { id: url, jwks_uri: before }: Described): Promise<void> => {
@@ -196,9 +196,11 @@ function documentReader(deps: DocumentDependencies, fetchObject: (url: string) =
     const fresh_until = epochSeconds(clock) + Math.min(document.lifetime, remote?.lifetime ?? LIFETIME.max);
     await keep(deps, ctx, { id: url, client, metadata: {}, fresh_until, ...(uri && { jwks_uri: uri }) });
   };
-  const recorded = async (ctx: Context, known: Described): Promise<void> => {
+  const recorded = async (ctx: Context, known: Described, why: Reason): Promise<void> => {
     try {
-      await read(ctx, known);
+      // Another request may have read it since this one looked.
+      const now = why === 'key' ? undefined : await store.collection('registrations').get(known.id);
+      if ((now?.fresh_until ?? 0) <= epochSeconds(clock)) await read(ctx, now ?? known);
     } catch (thrown) {
       const failure = thrown instanceof OutboundError ? unreadable(thrown) : thrown;
       if (failure instanceof AuthError && failure.status === 400) {
@@ -210,8 +212,8 @@ function documentReader(deps: DocumentDependencies, fetchObject: (url: string) =
   };
   return {
     isBeingRead: (url: string) => running.has(url),
-    read: (ctx: Context, known: Described): Promise<void> => {
-      const work = running.get(known.id) ?? recorded(ctx, known).finally(() => running.delete(known.id));
+    read: (ctx: Context, known: Described, why: Reason): Promise<void> => {
+      const work = running.get(known.id) ?? recorded(ctx, known, why).finally(() => running.delete(known.id));
       running.set(known.id, work);
       return work;
     },

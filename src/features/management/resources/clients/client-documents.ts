@@ -2,10 +2,12 @@
 // Metadata Document, draft-ietf-oauth-client-id-metadata-document). Only who may create clients registers them.
 // docs/understand/decisions/clients-keys.md#an-application-with-a-metadata-document-has-its-url-as-client_id
 import { z } from 'zod';
+import { type KeyCredential, keysOf, withKeys } from '../../../../engine/client/client-metadata.ts';
 import { isLoopback } from '../../../../http/loopback.ts';
 import type { Outbound } from '../../../../http/outbound/outbound.ts';
 import { OutboundError } from '../../../../http/outbound/outbound-error.ts';
 import { isPattern } from '../../../../records/clients/allowed-urls.ts';
+import { authenticationMethod, credentialMethod } from '../../../../records/clients/client-authentication.ts';
 import { clientSchema } from '../../../../records/clients/clients.ts';
 import { isClientUrl } from '../../../../records/clients/registrations.ts';
 import { STRANGERS } from '../../../../records/clients/third-parties.ts';
@@ -19,7 +21,7 @@ export interface ClientDocumentsDependencies extends ClientsDependencies {
   outbound: Pick<Outbound, 'fetch'>;
 }
 
-/** The largest document, bytes: the draft's own recommendation (§6.6). */
+/** The largest document, bytes: the draft's own recommendation (§8.7). */
 const MAX_DOCUMENT_BYTES = 5 * 1024;
 
 const clientUrl = z
@@ -53,7 +55,11 @@ const documentSchema = z.looseObject({
   logo_uri: uri.refine((text) => URL.parse(text)?.protocol === 'https:', 'must be an https URL').optional(),
   grant_types: z.array(z.enum(['authorization_code', 'refresh_token'])).default(['authorization_code']),
   response_types: z.array(z.literal('code')).optional(),
-  token_endpoint_auth_method: z.literal('none', 'must be none').default('none'),
+  token_endpoint_auth_method: z
+    .enum(['none', 'private_key_jwt'], 'must be none or private_key_jwt')
+    .default('none'),
+  jwks: z.unknown().optional(),
+  jwks_uri: uri.refine((text) => URL.parse(text)?.protocol === 'https:', 'must be an https URL').optional(),
   client_secret: z.never('must not be in a document').optional(),
 });
 
@@ -72,6 +78,9 @@ async function describe({ outbound }: ClientDocumentsDependencies, url: string):
   const violations = error?.issues.map(({ path, message }) => `${path.join('.')}: ${message}`) ?? [];
   if (data !== undefined && data.client_id !== url)
     violations.push('client_id: must be the URL of the document');
+  const keys = data && violations.length === 0 ? await keysFor(outbound, data) : undefined;
+  if (data?.token_endpoint_auth_method === 'private_key_jwt' && keys === undefined)
+    violations.push('token_endpoint_auth_method: needs usable public keys in either jwks or jwks_uri');
   const ignored = Object.keys(document).filter((name) => !READ.includes(name));
   const warning = `Ignoring unsupported properties: ${ignored.join(', ')}.`;
   return {
@@ -82,7 +91,8 @@ async function describe({ outbound }: ClientDocumentsDependencies, url: string):
         callbacks: data.redirect_uris,
         ...(data.logo_uri !== undefined && { logo_uri: data.logo_uri }),
         grant_types: data.grant_types,
-        ...PUBLIC,
+        ...(keys === undefined ? PUBLIC : { app_type: 'regular_web', ...withKeys(keys) }),
+        ...(keys !== undefined && data.jwks_uri !== undefined && { jwks_uri: data.jwks_uri }),
       }),
     },
     validation: {
@@ -93,7 +103,16 @@ async function describe({ outbound }: ClientDocumentsDependencies, url: string):
   };
 }
 
-/** A redirect could lead to a document of somebody else (§6.3), so none is followed. */
+/** Returns the keys of a document that authenticates with keys: in it, or where it says. */
+async function keysFor(
+  outbound: Pick<Outbound, 'fetch'>,
+  { token_endpoint_auth_method: method, jwks, jwks_uri: uri }: z.output<typeof documentSchema>,
+): Promise<KeyCredential[] | undefined> {
+  if (method !== 'private_key_jwt' || (jwks === undefined) === (uri === undefined)) return undefined;
+  return keysOf(uri === undefined ? jwks : await fetchDocument(outbound, uri));
+}
+
+/** A redirect could lead to a document of somebody else (§5), so none is followed. */
 async function fetchDocument(
   outbound: Pick<Outbound, 'fetch'>,
   url: string,
@@ -131,7 +150,7 @@ const THIRD_PARTY = {
 
 async function register(
   deps: ClientDocumentsDependencies,
-  { mapped_fields: fields }: Described,
+  { mapped_fields: { jwks_uri: _, ...fields } }: Described,
 ): Promise<Client> {
   const clients = deps.store.collection('clients');
   const client_id = fields.external_client_id;
@@ -146,8 +165,14 @@ async function register(
       throw apiError(409, 'A client with this client_id exists that has no document');
     // What an administrator allowed beyond the document stays, and so does how it must authenticate.
     const grant_types = [...new Set([...(before.grant_types ?? []), ...(fields.grant_types as string[])])];
-    const { app_type, token_endpoint_auth_method } = { ...PUBLIC, ...before };
-    return { ...parsed(before, { app_type, token_endpoint_auth_method }), grant_types };
+    const { app_type, token_endpoint_auth_method, client_authentication_methods } = { ...PUBLIC, ...before };
+    const isPublicOrKeyed =
+      authenticationMethod(before) === 'none' || credentialMethod(before) === 'private_key_jwt';
+    const takesKeys = isPublicOrKeyed && fields.client_authentication_methods !== undefined;
+    const kept = takesKeys
+      ? { token_endpoint_auth_method: undefined }
+      : { app_type, token_endpoint_auth_method, client_authentication_methods };
+    return { ...parsed(before, kept), grant_types };
   });
   // From now on it is as its record says, and not as its document at the latest login.
   await deps.store.collection('registrations').delete(client_id);
