@@ -11,6 +11,7 @@ import { launchBrowser, type TestBrowser } from '../support/browser.ts';
 import { freePort } from '../support/free-port.ts';
 import { SCRATCH } from '../support/scratch-directory.ts';
 import { every, until } from '../support/wait-until.ts';
+import { type ClientDocuments, serveDocuments } from './client-documents.ts';
 import { type Example, isThere, logInAs, type Program, run, startExample } from './example.ts';
 import { install, WORKSPACE } from './workspace.ts';
 
@@ -23,6 +24,8 @@ const LIFETIME = 10;
 
 interface Run {
   url: string;
+  /** The address of the document of the client, if it is to be known by one. */
+  document: string | undefined;
   issuer: string;
   callbackPort: string;
 }
@@ -33,6 +36,8 @@ interface Case {
   prints: RegExp;
   /** How often the user is asked for consent. */
   logins: number;
+  /** Whether it knows no documents of clients. */
+  onlyRegisters?: true;
 }
 
 const ADDED = /list_notes: [\s\S]*add_note: The note is added\./;
@@ -40,12 +45,18 @@ const ADDED = /list_notes: [\s\S]*add_note: The note is added\./;
 const OF_NODE: Record<string, Case> = {
   'the official SDK, first line': { command: () => ['node', 'sdk-1.js'], prints: ADDED, logins: 2 },
   // It asks for no more scopes by itself.
-  'the AI SDK': { command: () => ['node', 'ai-sdk.js'], prints: /list_notes: /, logins: 1 },
+  'the AI SDK': {
+    command: () => ['node', 'ai-sdk.js'],
+    prints: /list_notes: /,
+    logins: 1,
+    onlyRegisters: true,
+  },
   'mcp-remote': { command: () => ['node', 'mcp-remote.js'], prints: ADDED, logins: 2 },
   'MCP Inspector': {
-    command: ({ url, callbackPort }) => [
+    command: ({ url, document, callbackPort }) => [
       ...['npx', 'mcp-inspector', '--cli', url, '--transport', 'http'],
       ...['--callback-url', `http://127.0.0.1:${callbackPort}/oauth/callback`],
+      ...(document === undefined ? [] : ['--client-metadata-url', document]),
       ...['--method', 'tools/call', '--tool-name', 'add_note', '--tool-arg', 'text=A note'],
     ],
     prints: /The note is added\./,
@@ -67,6 +78,7 @@ describe('clients of MCP', () => {
   let example: Example;
   let browser: TestBrowser;
   let program: Program | undefined;
+  let documents: ClientDocuments;
   /** Where an MCP server in Python is. */
   let pythonUrl: string;
   before(async () => {
@@ -87,21 +99,32 @@ describe('clients of MCP', () => {
         clientGrants.push({ ...grant, audience: pythonUrl });
       },
     });
+    documents = await serveDocuments(example.server);
     browser = await launchBrowser(example.server.ca);
   });
   afterEach(() => program?.stop());
   after(async () => {
     await browser?.close();
+    documents?.stop();
     await example?.stop();
   });
 
-  const started = async (command: (run: Run) => string[]) => {
+  const started = async (command: (run: Run) => string[], hasDocument = false) => {
     const callbackPort = String(await freePort());
+    const document = hasDocument
+      ? documents.publish(
+          'Documented client',
+          ...['localhost', '127.0.0.1'].flatMap((host) =>
+            ['/callback', '/oauth/callback'].map((path) => `http://${host}:${callbackPort}${path}`),
+          ),
+        )
+      : undefined;
     const url = `${example.origin}/mcp`;
     const { caFile } = example.server;
-    program = run(FOLDER, command({ url, issuer: example.server.issuer, callbackPort }), {
+    program = run(FOLDER, command({ url, document, issuer: example.server.issuer, callbackPort }), {
       MCP_URL: url,
       CALLBACK_PORT: callbackPort,
+      ...(document !== undefined && { CLIENT_METADATA_URL: document }),
       NODE_EXTRA_CA_CERTS: caFile,
       SSL_CERT_FILE: caFile,
       // What they keep for the next time is in a directory of this run, and the browser is the test's.
@@ -115,7 +138,7 @@ describe('clients of MCP', () => {
     return program;
   };
 
-  /** Logs in and agrees, wherever a program sends its user, until it ends. @returns how often */
+  /** Logs in and agrees, wherever a program sends its user, until it ends. @returns the addresses */
   const served = async (running: Program) => {
     const context = await browser.newContext();
     const address = () =>
@@ -126,7 +149,7 @@ describe('clients of MCP', () => {
     for (;;) {
       await until(() => running.hasEnded() || address() !== undefined, every(50));
       const next = address();
-      if (next === undefined) return seen.size;
+      if (next === undefined) return [...seen];
       seen.add(next);
       const page = await context.newPage();
       await page.goto(next);
@@ -172,13 +195,20 @@ describe('clients of MCP', () => {
     return answer.status;
   };
 
-  const works = (name: string, { command, prints, logins }: Case) =>
-    it(`${name} logs its user in and calls a tool`, async () => {
-      const running = await started(command);
-      expect(await served(running), running.output()).to.equal(logins);
-      expect(running.output()).to.match(prints);
-      expect(await running.ended).to.equal(0);
-    });
+  const works = (name: string, { command, prints, logins, onlyRegisters }: Case) => {
+    for (const hasDocument of onlyRegisters ? [false] : [false, true])
+      it(`${name} is known by ${hasDocument ? 'its document' : 'its registration'}, logs its user in and calls a tool`, async () => {
+        const running = await started(command, hasDocument);
+        const addresses = await served(running);
+        expect(addresses, running.output()).to.have.lengthOf(logins);
+        for (const address of addresses)
+          expect(new URL(address).searchParams.get('client_id')).to.match(
+            hasDocument ? /^https:.*\.json$/ : /^tpc_/,
+          );
+        expect(running.output()).to.match(prints);
+        expect(await running.ended).to.equal(0);
+      });
+  };
 
   for (const [name, one] of Object.entries(OF_NODE)) works(name, one);
 
@@ -197,7 +227,8 @@ describe('clients of MCP', () => {
       ...['--resource', url, '--port', String(callback)],
     ]);
     await served(running);
-    expect(running.output()).to.match(/Total: 2 passed, 0 failed/);
+    // Three checks of two scenarios.
+    expect(running.output()).to.match(/Total: 3 passed, 0 failed/);
     expect(await running.ended).to.equal(0);
   });
 

@@ -7,6 +7,7 @@ import { launchBrowser, type TestBrowser } from '../support/browser.ts';
 import { payload } from '../support/flows.ts';
 import { freePort } from '../support/free-port.ts';
 import { every, until } from '../support/wait-until.ts';
+import { serveDocuments } from './client-documents.ts';
 import { type Example, logInAs, type Program, run, startExample } from './example.ts';
 import { WORKSPACE } from './workspace.ts';
 
@@ -142,6 +143,20 @@ describe('the examples mcp-server and agent', () => {
     await logIn(program, 'Agent of a partner');
     expect(await outputAtEnd(program)).to.contain('The server has list_notes, add_note.');
     expect(payload((await kept()).tokens.access_token).azp).to.equal('partner-agent');
+  });
+
+  it('an agent that a document describes logs in without a registration', async () => {
+    const documents = await serveDocuments(example.server);
+    try {
+      const url = documents.publish('Documented agent', `${example.apiOrigin}/callback`);
+      const program = start([], { CLIENT_METADATA_URL: url });
+      await logIn(program, 'Documented agent');
+      expect(await outputAtEnd(program)).to.contain('The server has list_notes, add_note.');
+      expect((await kept()).client.client_id).to.equal(url);
+      expect(payload((await kept()).tokens.access_token).azp).to.equal(url);
+    } finally {
+      documents.stop();
+    }
   });
 
   it('the MCP server refuses the token of another MCP server, one without the scope, and none, and says what it needs', async () => {

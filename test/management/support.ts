@@ -1,9 +1,9 @@
 // A tenant with a client that has all scopes of the Management API.
-import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { ManagementClient } from 'auth0';
 import { parse } from 'yaml';
 import { type Answer, createAgent } from '../support/agent.ts';
 import { startServer, type TestServer, type TestServerOptions } from '../support/server.ts';
+import { trust } from '../support/trust.ts';
 import { EXAMPLE } from './example.ts';
 
 export const ADMIN = { client_id: 'admin', client_secret: 'a-secret-of-the-management-tests' };
@@ -33,11 +33,8 @@ export async function startManaged(
       ],
     },
   });
-  // The published client uses `fetch`, which trusts the CAs of the process. The list is set only if the server's CA
-  // is missing, because setting it makes Node parse all CAs again.
-  if (!getCACertificates('default').includes(server.ca)) {
-    setDefaultCACertificates([...getCACertificates('default'), server.ca]);
-  }
+  // The published client uses `fetch`.
+  trust(server.ca);
   return server;
 }
 

@@ -1,12 +1,14 @@
 // What the two SDKs ask of a program for a login: where to keep things, and how the answer of the browser comes.
 import { createServer } from 'node:http';
 
-const redirectUrl = `http://localhost:${process.env.CALLBACK_PORT}/callback`;
+const { CALLBACK_PORT, CLIENT_METADATA_URL } = process.env;
+const redirectUrl = `http://localhost:${CALLBACK_PORT}/callback`;
 const kept = {};
 
 /** @param name what the user is told */
 export const providerOf = (name) => ({
   redirectUrl,
+  clientMetadataUrl: CLIENT_METADATA_URL,
   clientMetadata: {
     client_name: name,
     redirect_uris: [redirectUrl],
@@ -32,5 +34,5 @@ export const codeOfLogin = () =>
       if (code === null) return;
       server.close();
       resolve(code);
-    }).listen(process.env.CALLBACK_PORT, 'localhost');
+    }).listen(CALLBACK_PORT, 'localhost');
   });

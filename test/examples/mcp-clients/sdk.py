@@ -59,7 +59,8 @@ async def main():
         grant_types=["authorization_code", "refresh_token"],
         token_endpoint_auth_method="none",
     )
-    auth = OAuthClientProvider(url, metadata, storage, open_browser, answer_of_login)
+    document = os.environ.get("CLIENT_METADATA_URL")
+    auth = OAuthClientProvider(url, metadata, storage, open_browser, answer_of_login, document)
 
     async with (
         create_mcp_http_client(auth=auth) as http_client,
