@@ -7,7 +7,7 @@ import { launchBrowser, type TestBrowser } from '../support/browser.ts';
 import { payload } from '../support/flows.ts';
 import { freePort } from '../support/free-port.ts';
 import { every, until } from '../support/wait-until.ts';
-import { serveDocuments } from './client-documents.ts';
+import { type ClientDocuments, serveDocuments } from './client-documents.ts';
 import { type Example, logInAs, type Program, run, startExample } from './example.ts';
 import { WORKSPACE } from './workspace.ts';
 
@@ -20,6 +20,7 @@ describe('the examples mcp-server and agent', () => {
   let example: Example;
   let browser: TestBrowser;
   let context: BrowserContext;
+  let documents: ClientDocuments;
   const programs: Program[] = [];
   before(async () => {
     example = await startExample('mcp-server', {
@@ -28,6 +29,7 @@ describe('the examples mcp-server and agent', () => {
         if (notes) notes.token_lifetime = LIFETIME;
       },
     });
+    documents = await serveDocuments(example.server);
     browser = await launchBrowser(example.server.ca);
   });
   beforeEach(async () => {
@@ -39,6 +41,7 @@ describe('the examples mcp-server and agent', () => {
   });
   after(async () => {
     await browser?.close();
+    documents?.stop();
     await example?.stop();
   });
 
@@ -88,76 +91,70 @@ describe('the examples mcp-server and agent', () => {
         params: { name, arguments: { text: 'A note' } },
       }),
     });
+  const expired = (token: string) => until(() => Date.now() / 1000 > payload(token).exp, every(200));
   const firstAudience = (token: string) => [payload(token).aud].flat()[0];
 
-  it('the agent registers itself, logs in, refreshes, asks for more, and is refused when the user has ended it', async () => {
-    const first = start([]);
-    await logIn(first);
-    expect(await outputAtEnd(first)).to.contain('The server has list_notes, add_note.\nThere are no notes.');
-    const { client, tokens } = await kept();
-    expect(client.client_id).to.match(/^tpc_/);
-    expect(firstAudience(tokens.access_token)).to.equal(`${example.origin}/mcp`);
-    expect(payload(tokens.access_token).scope).to.equal('notes:read offline_access');
-
-    // The access token expires; the next call refreshes it, without the user.
-    const { exp = 0 } = payload(tokens.access_token) as { exp?: number };
-    await until(() => Date.now() / 1000 > exp, every(200));
-    expect((await call(example.origin, tokens.access_token)).status).to.equal(401);
-    const second = await outputAtEnd(start([]));
-    expect(second).to.contain('There are no notes.').and.not.to.contain('Open ');
-    const refreshed = (await kept()).tokens;
-    expect(refreshed.access_token).not.to.equal(tokens.access_token);
-
-    // Another tool needs more: the user is asked again, and only for consent.
-    const third = start(['add_note', 'Buy bread']);
-    const page = await opened(third);
-    await page.getByText('Write notes for you').waitFor();
-    await page.getByRole('button', { name: 'Allow', exact: true }).click();
-    expect(await outputAtEnd(third)).to.contain('The note is added.');
-    expect(payload((await kept()).tokens.access_token).scope.split(' ')).to.have.members([
-      'notes:read',
-      'notes:write',
-      'offline_access',
-    ]);
-    expect(await outputAtEnd(start([]))).to.contain('Buy bread');
-
-    // The user ends it; a token that was issued lives on for its few seconds.
-    const account = await context.newPage();
-    await account.goto(`${example.server.url}/account/applications?client_id=notes`);
-    await account.getByText('Example agent').waitFor();
-    await account.locator(`form:has(input[value="${client.client_id}"]) button`).click();
-    await account.getByText('There are no applications.').waitFor();
-    const last = (await kept()).tokens;
-    await until(() => Date.now() / 1000 > (payload(last.access_token) as { exp: number }).exp, every(200));
-    const refused = start([]);
-    const again = await opened(refused);
-    // It has to ask again.
-    await again.getByText('Read your notes').waitFor();
-    await again.getByRole('button', { name: 'Decline', exact: true }).click();
-    expect(await outputAtEnd(refused)).to.contain('It did not work');
-    expect(await refused.ended).to.equal(1);
-  });
-
-  it('an agent that was registered by hand logs in under its name', async () => {
-    const program = start([], { CLIENT_ID: 'partner-agent' });
-    await logIn(program, 'Agent of a partner');
-    expect(await outputAtEnd(program)).to.contain('The server has list_notes, add_note.');
-    expect(payload((await kept()).tokens.access_token).azp).to.equal('partner-agent');
-  });
-
-  it('an agent that a document describes logs in without a registration', async () => {
-    const documents = await serveDocuments(example.server);
-    try {
+  /** The ways in which an agent becomes known, each with its name, and what it is told. */
+  const ways: Record<string, () => { name: string; env: Record<string, string>; clientId: RegExp }> = {
+    'registers itself': () => ({ name: 'Example agent', env: {}, clientId: /^tpc_/ }),
+    'is described by a document': () => {
       const url = documents.publish('Documented agent', `${example.apiOrigin}/callback`);
-      const program = start([], { CLIENT_METADATA_URL: url });
-      await logIn(program, 'Documented agent');
-      expect(await outputAtEnd(program)).to.contain('The server has list_notes, add_note.');
-      expect((await kept()).client.client_id).to.equal(url);
-      expect(payload((await kept()).tokens.access_token).azp).to.equal(url);
-    } finally {
-      documents.stop();
-    }
-  });
+      return { name: 'Documented agent', env: { CLIENT_METADATA_URL: url }, clientId: /^https:.*\.json$/ };
+    },
+    'was registered by hand': () => ({
+      name: 'Agent of a partner',
+      env: { CLIENT_ID: 'partner-agent' },
+      clientId: /^partner-agent$/,
+    }),
+  };
+  for (const [way, described] of Object.entries(ways))
+    it(`an agent that ${way} logs in, refreshes, asks for more, and is refused when the user has ended it`, async () => {
+      const { name, env, clientId } = described();
+      const first = start([], env);
+      await logIn(first, name);
+      expect(await outputAtEnd(first)).to.contain('The server has list_notes, add_note.');
+      const { access_token } = (await kept()).tokens;
+      const { azp, scope } = payload(access_token);
+      expect(azp).to.match(clientId);
+      expect(firstAudience(access_token)).to.equal(`${example.origin}/mcp`);
+      expect(scope).to.equal('notes:read offline_access');
+
+      // The access token expires; the next call refreshes it, without the user.
+      await expired(access_token);
+      expect((await call(example.origin, access_token)).status).to.equal(401);
+      const second = await outputAtEnd(start([], env));
+      expect(second).to.contain('The server has list_notes').and.not.to.contain('Open ');
+      expect((await kept()).tokens.access_token).not.to.equal(access_token);
+
+      // Another tool needs more: the user is asked again, and only for consent.
+      const third = start(['add_note', `A note of ${name}`], env);
+      const page = await opened(third);
+      await page.getByText('Write notes for you').waitFor();
+      await page.getByRole('button', { name: 'Allow', exact: true }).click();
+      expect(await outputAtEnd(third)).to.contain('The note is added.');
+      expect(payload((await kept()).tokens.access_token).scope.split(' ')).to.have.members([
+        'notes:read',
+        'notes:write',
+        'offline_access',
+      ]);
+      expect(await outputAtEnd(start([], env))).to.contain(`A note of ${name}`);
+
+      // The user ends it; a token that was issued lives on for its few seconds.
+      const account = await context.newPage();
+      await account.goto(`${example.server.url}/account/applications?client_id=notes`);
+      await account.getByText(name).first().waitFor();
+      const itsForm = account.locator(`form:has(input[value="${azp}"])`);
+      await itsForm.getByRole('button').click();
+      await itsForm.waitFor({ state: 'detached' });
+      await expired((await kept()).tokens.access_token);
+      const refused = start([], env);
+      const again = await opened(refused);
+      // It has to ask again.
+      await again.getByText('Read your notes').waitFor();
+      await again.getByRole('button', { name: 'Decline', exact: true }).click();
+      expect(await outputAtEnd(refused)).to.contain('It did not work');
+      expect(await refused.ended).to.equal(1);
+    });
 
   it('the MCP server refuses the token of another MCP server, one without the scope, and none, and says what it needs', async () => {
     // The same program for another audience, which trusts the same Gatehouse.
