@@ -3,10 +3,12 @@ import { expect } from 'chai';
 import { storeConnectedAccount } from '../../src/users/users-connected-accounts.ts';
 import { createAgent } from '../support/agent.ts';
 import { databaseUser } from '../support/database-user.ts';
+import { createProver, type Prover } from '../support/dpop.ts';
 import { API, tenant as base, payload, token, WEB_CALLBACK } from '../support/flows.ts';
 import { type OAuth2Provider, optionsFor, startProvider } from '../support/oauth2-provider.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { logInUpstream } from '../support/upstream-login.ts';
+import { openAccount, send } from './support.ts';
 
 const GRANT = 'urn:auth0:params:oauth:grant-type:token-exchange:federated-connection-access-token';
 const EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange';
@@ -14,6 +16,16 @@ const TYPE = 'urn:ietf:params:oauth:token-type:';
 const REFRESH_TOKEN = `${TYPE}refresh_token`;
 const ACCESS_TOKEN = `${TYPE}access_token`;
 const PASSWORD = 'Another-Horse-2';
+
+/** The application of an API that agents call. */
+const tools = (client_id: string, resource_server_identifier: string) => ({
+  client_id,
+  name: client_id,
+  app_type: 'resource_server',
+  client_secret: `${client_id}-secret`,
+  resource_server_identifier,
+  grant_types: [GRANT],
+});
 
 describe('the token of a connected account', () => {
   let server: TestServer;
@@ -28,7 +40,7 @@ describe('the token of a connected account', () => {
     const drive = (name: string, more: object) => ({
       name,
       strategy: 'oauth2',
-      enabled_clients: ['web', 'leeway', 'third', 'spa'],
+      enabled_clients: ['web', 'leeway', 'third', 'spa', 'tools', 'other-tools'],
       options: optionsFor(provider),
       authentication: { active: false },
       ...more,
@@ -36,15 +48,21 @@ describe('the token of a connected account', () => {
     server = await startServer({
       tenant: {
         ...base,
-        clients: base.clients.map((client) =>
-          ['web', 'leeway', 'third', 'spa'].includes(client.client_id)
-            ? {
-                ...client,
-                grant_types: [...client.grant_types, GRANT, EXCHANGE],
-                organization_usage: 'allow',
-              }
-            : client,
-        ),
+        tenant: { ...base.tenant, account_page: { client_id: 'web' } },
+        clients: [
+          ...base.clients.map((client) =>
+            ['web', 'leeway', 'third', 'spa'].includes(client.client_id)
+              ? {
+                  ...client,
+                  grant_types: [...client.grant_types, GRANT, EXCHANGE],
+                  organization_usage: 'allow',
+                }
+              : client,
+          ),
+          tools('tools', API),
+          tools('other-tools', 'urn:rfc9068'),
+          { ...tools('no-vault', API), grant_types: [] },
+        ],
         organizations: [
           {
             id: 'org_acme',
@@ -134,6 +152,43 @@ describe('the token of a connected account', () => {
     const named = await exchange(own.access_token, { subject_token_type: ACCESS_TOKEN, login_hint: 'work' });
     expect(named.json().access_token, named.text).to.equal('of-work');
     expect((await exchange(own.refresh_token, { login_hint: 'grace' })).status).to.equal(401);
+  });
+
+  it('is issued to the API that an agent calls, for the access token that it has received, until the user ends the agent', async () => {
+    await connect('ada', {});
+    const { access_token } = await tokens();
+    const by = (client_id: string) => ({ client_id, client_secret: `${client_id}-secret` });
+    // As @auth0/ai sends it: in JSON, without login_hint.
+    const asked = {
+      subject_token_type: ACCESS_TOKEN,
+      requested_token_type: 'http://auth0.com/oauth/token-type/federated-connection-access-token',
+    };
+    const given = await exchange(access_token, asked, by('tools'));
+    expect(given.json(), given.text).to.include({ access_token: 'of-ada', scope: 'files.read' });
+    expect((await exchange(access_token, asked, by('other-tools'))).json().error).to.equal('invalid_request');
+    expect((await exchange(access_token, asked, by('no-vault'))).status).to.equal(403);
+    const browser = agent();
+    const page = await openAccount(browser, server, '/account/applications', { email, password: PASSWORD });
+    await send(browser, page, '/account/applications', { application: 'web' });
+    expect((await exchange(access_token, asked, by('tools'))).json().error).to.equal('invalid_request');
+  });
+
+  it('is issued for an access token that is bound to a key only to who has the key', async () => {
+    await connect('ada', {});
+    const [own, other] = await Promise.all([createProver(), createProver()]);
+    const post = async (json: object, prover?: Prover) => {
+      const proof = await prover?.proof('POST', `${server.url}/oauth/token`);
+      return agent().request('/oauth/token', { json, headers: proof === undefined ? {} : { DPoP: proof } });
+    };
+    const parameters = { grant_type: 'password', username: email, password: PASSWORD, audience: API };
+    const { access_token } = (await post({ ...web, ...parameters, scope: 'openid' }, own)).json();
+    const body = { grant_type: GRANT, connection: 'drive', subject_token_type: ACCESS_TOKEN };
+    const asked = { ...body, subject_token: access_token };
+    expect((await post({ ...web, ...asked }, own)).json().access_token).to.equal('of-ada');
+    expect((await post({ ...web, ...asked }, other)).status).to.equal(401);
+    expect((await post({ ...web, ...asked })).status).to.equal(401);
+    const received = { client_id: 'tools', client_secret: 'tools-secret', ...asked };
+    expect((await post(received, other)).json().error).to.equal('invalid_grant');
   });
 
   it('is that of the last login, if the connection shares its tokens', async () => {

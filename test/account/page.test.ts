@@ -1,5 +1,7 @@
 // /account: users manage their own account.
 import { expect } from 'chai';
+import { toResource } from '../../src/engine/base/request-extensions.ts';
+import { rememberConsent } from '../../src/engine/token/token-grants.ts';
 import { type Agent, type Answer, createAgent, readForm } from '../support/agent.ts';
 import { databaseUser } from '../support/database-user.ts';
 import {
@@ -31,7 +33,11 @@ describe('the account page', () => {
     server = await startServer({
       tenant: {
         ...tenant,
-        tenant: { ...tenant.tenant, account_page: { client_id: 'web', allow_deletion: true } },
+        tenant: {
+          ...tenant.tenant,
+          account_page: { client_id: 'web', allow_deletion: true },
+          flags: { enable_dynamic_client_registration: true },
+        },
         users: [...tenant.users, { ...OTHER, connection: 'users', email_verified: true }],
       },
     });
@@ -253,6 +259,31 @@ describe('the account page', () => {
     });
   });
 
+  it('says of agents what they may do in words, where their access goes, and that nobody has verified them', async () => {
+    const callback = 'https://agent.example.test/callback';
+    const registered = await agent.request('/oidc/register', {
+      json: { client_name: 'Helper agent', redirect_uris: [callback, 'http://127.0.0.1/'] },
+    });
+    expect(registered.status, registered.text).to.equal(201);
+    const { client_id } = registered.json();
+    const { id: userId } = await userOf(USER.email);
+    const consent = { '': ['openid'], [toResource(API)]: ['read:things', 'gone:things'] };
+    await rememberConsent(server.store, userId, client_id, consent, 'agent.example.test');
+    const page = await openAccount(agent, server, '/account/applications');
+    for (const one of [
+      'Agents and applications that act for you',
+      'not verified',
+      'Know who you are',
+      'Read things',
+    ])
+      expect(page.text).to.contain(one);
+    expect(page.text).to.match(/Access goes to <strong><bdi dir="ltr">agent\.example\.test</);
+    expect(page.text).to.contain('Helper agent').and.not.contain('gone:things').and.not.contain('127.0.0.1');
+    const done = await see(await send(agent, page, '/account/applications', { application: client_id }));
+    expect(done.text).to.contain('There are no applications.');
+    expect(await server.store.collection('consents').findBy('user', userId)).to.deep.equal([]);
+  });
+
   it('makes a third-party application ask for consent again after it was withdrawn', async () => {
     const request = {
       ...webRequest({ scope: 'openid email' }),
@@ -266,7 +297,7 @@ describe('the account page', () => {
     expect(responseOf(end)).to.have.property('code');
     expect(responseOf(await see(await authorize(agent, request)))).to.have.property('code');
     const page = await openAccount(agent, server, '/account/applications');
-    expect(page.text).to.contain('Third party').and.contain('email');
+    expect(page.text).to.contain('Third party').and.contain('See your email address');
     const done = await see(await send(agent, page, '/account/applications', { application: 'third' }));
     expect(done.text).not.to.contain('Third party');
     expect((await see(await authorize(agent, request))).text).to.contain('name="decision"');

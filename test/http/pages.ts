@@ -660,9 +660,22 @@ export const PAGES: Record<string, SitePage | AuthError> = {
       {
         id: 'x',
         name: 'Harbour Books',
-        scopes: 'openid, profile, read:orders',
+        hosts: [],
+        documentHost: undefined,
+        isUnverified: false,
+        scopes: [{ key: 'scope.openid' }, { text: 'Read your orders', api: 'Orders' }],
         staysLoggedIn: true,
         used: then,
+      },
+      {
+        id: 'y',
+        name: 'Donaudampfschifffahrtsgesellschaftsagent',
+        documentHost: 'agents.example.test',
+        hosts: ['agent.example.test', 'donaudampfschifffahrtsgesellschaftsagent.example.test:8443'],
+        isUnverified: true,
+        scopes: [{ text: 'Use the tools', api: 'Tools' }],
+        staysLoggedIn: false,
+        used: undefined,
       },
     ],
     identities: [

@@ -3,16 +3,21 @@ import type { Context } from 'koa';
 import { mailOwners } from '../../../capabilities/delivery/link-notice.ts';
 import { type FormattedTime, timesOf } from '../../../capabilities/pages/times.ts';
 import { shownClient } from '../../../capabilities/pages/views.ts';
-import type { RefreshTokenDirectory } from '../../../engine/session/refresh-directory.ts';
+import { isOidcScope, OIDC_CONSENT_KEY, toAudience } from '../../../engine/base/request-extensions.ts';
+import type { RefreshTokenDirectory, RefreshTokenView } from '../../../engine/session/refresh-directory.ts';
 import { AuthError } from '../../../http/errors.ts';
 import { languagesOf } from '../../../http/languages.ts';
 import { formFields } from '../../../http/server/body.ts';
 import type { RouteDeclarations } from '../../../http/server/router.ts';
-import { isStrangerId } from '../../../records/clients/registrations.ts';
-import { consentId } from '../../../records/state/engine.ts';
+import type { Frozen } from '../../../records/base/record.ts';
+import { isClientUrl, isStrangerId } from '../../../records/clients/registrations.ts';
+import { hostOfCallback, isSelfRegistered, isStrict } from '../../../records/clients/third-parties.ts';
+import type { Client } from '../../../records/collections.ts';
+import { type ConsentRecord, consentId } from '../../../records/state/engine.ts';
 import type { Store } from '../../../store/contract.ts';
 import { primaryIdentity } from '../../../users/changes.ts';
 import { connectedAccountsOf } from '../../../users/users-connected-accounts.ts';
+import { type ShownScope, shownScopes } from '../../flow/flow-pages.ts';
 import { type ConnectedDependencies, removeConnected } from '../account-connected-accounts.ts';
 import { accountEvents } from '../account-declaration.ts';
 import { ACCOUNT } from './account-callbacks.ts';
@@ -43,8 +48,14 @@ interface OwnApplicationsModel {
   applications: {
     id: string;
     name: string;
-    /** Empty for none. */
-    scopes: string;
+    /** Where the access of a stranger's application goes, which it has not named itself. */
+    hosts: string[];
+    /** The host whose document describes it. */
+    documentHost: string | undefined;
+    /** Whether it registered itself, under a name of its own. */
+    isUnverified: boolean;
+    /** What it may do. */
+    scopes: ShownScope[];
     /** Whether it has a refresh token. */
     staysLoggedIn: boolean;
     used: FormattedTime | undefined;
@@ -108,6 +119,7 @@ async function connectedOf(deps: ApplicationsDependencies, ctx: Context, userId:
   );
 }
 
+// docs/understand/decisions/console-account.md#an-application-is-ended-as-a-whole
 /** Returns the applications that the user has consented to, or that have a refresh token. */
 async function applicationsOf(deps: ApplicationsDependencies, ctx: Context, userId: string) {
   const { config, refreshTokens, store } = deps;
@@ -116,7 +128,6 @@ async function applicationsOf(deps: ApplicationsDependencies, ctx: Context, user
     refreshTokens.of(userId),
   ]);
   const time = timesOf(deps, ctx);
-  const list = new Intl.ListFormat(deps.views.locale(ctx).tag);
   const ids = new Set([...consents, ...tokens].map(({ client_id }) => client_id));
   const all = await Promise.all(
     [...ids].map(async (id) => {
@@ -130,16 +141,48 @@ async function applicationsOf(deps: ApplicationsDependencies, ctx: Context, user
         .filter((one) => one !== null);
       return {
         id,
-        ...(client === undefined
-          ? { name: id, logo: undefined }
-          : { logo: undefined, ...shownClient(client) }),
-        scopes: list.format(new Set(Object.values(consent?.scopes ?? {}).flat())),
+        name: client === undefined ? id : shownClient(client).name,
+        hosts: client !== undefined && isStranger(client) ? hostsOf(client, consent) : [],
+        documentHost: isClientUrl(id) ? new URL(id).host : undefined,
+        isUnverified: client !== undefined && isSelfRegistered(client),
+        scopes: await scopesOf(config, consent, clientTokens),
         staysLoggedIn: clientTokens.length > 0,
         used: time(used.sort().at(-1)),
       };
     }),
   );
   return all.filter((one) => one !== undefined).sort((a, b) => a.name.localeCompare(b.name));
+}
+
+const isStranger = (client: Client) => isStrict(client) || isSelfRegistered(client);
+
+/** Returns where the user was told that the access of an application goes; else where its answers go. */
+function hostsOf({ callbacks }: Client, consent: Consent | undefined): string[] {
+  const hosts = consent?.hosts ?? callbacks.flatMap((one) => hostOfCallback(one) ?? []);
+  return [...new Set(hosts)];
+}
+
+type Consent = Frozen<ConsentRecord>;
+
+/** Returns what an application may do: what the user has allowed, and what its refresh tokens are for. */
+async function scopesOf(
+  config: ApplicationsDependencies['config'],
+  consent: Consent | undefined,
+  tokens: readonly RefreshTokenView[],
+): Promise<ShownScope[]> {
+  const { [OIDC_CONSENT_KEY]: ofOpenId = [], ...ofApis } = consent?.scopes ?? {};
+  const granted: (readonly [string, readonly string[]])[] = [
+    ...Object.entries(ofApis).map(([key, scopes]) => [toAudience(key), scopes] as const),
+    ...tokens.flatMap(({ resource_servers: apis }) => apis.map((api) => [api.audience, api.scopes] as const)),
+  ];
+  const apis: Record<string, string[]> = {};
+  for (const [audience, scopes] of granted) {
+    const known = (await config.resourceServer(audience))?.scopes.map(({ value }) => value) ?? [];
+    apis[audience] = [
+      ...new Set([...(apis[audience] ?? []), ...scopes.filter((one) => known.includes(one))]),
+    ];
+  }
+  return shownScopes(config, ofOpenId.filter(isOidcScope), apis);
 }
 
 async function withdraw(
