@@ -13,6 +13,7 @@ import { clientDocuments } from '../../src/engine/client/client-documents.ts';
 import { AuthError } from '../../src/http/errors.ts';
 import { createOutbound, outboundRules } from '../../src/http/outbound/outbound.ts';
 import { openConfig } from '../../src/tenant/config.ts';
+import { openAccount } from '../account/support.ts';
 import { managed } from '../actions/support.ts';
 import { startManaged } from '../management/support.ts';
 import { type Agent, type Answer, createAgent, readForm } from '../support/agent.ts';
@@ -37,6 +38,7 @@ const openTenant = (mcp: string) => ({
   tenant: {
     ...tenant.tenant,
     friendly_name: 'Harbour',
+    account_page: { client_id: 'web' },
     client_id_metadata_document_supported: true,
     flags: { enable_dynamic_client_registration: true },
   },
@@ -517,6 +519,38 @@ describe('an application that a document describes', () => {
     expect(await isLetIn(url)).to.equal(true);
   });
 
+  it('is ended by its user at the account page, and by a revocation, and logs out', async () => {
+    const url = publish({ client_name: 'Ended at the page' });
+    const agent = createAgent(server);
+    const { code } = await accept(agent, await logIn(agent, server, request(url)));
+    const { refresh_token } = (await exchange(url, code)).json();
+    const path = '/account/applications';
+    const page = await openAccount(agent, server, path);
+    expect(page.text).to.contain('Ended at the page');
+    const form = page.text.split('<form').find((part) => part.includes(`value="${url}"`)) ?? '';
+    const { fields } = readForm({ ...page, text: `<form${form}` }, '_csrf');
+    const done = await agent.request(path, { form: { ...fields, application: url } });
+    expect(done.location).to.contain('said=withdrawn');
+    expect((await refresh(url, refresh_token)).json().error).to.equal('invalid_grant');
+    expect((await follow(agent, await authorize(agent, request(url)), server.url)).text).to.contain(
+      'name="decision"',
+    );
+    const again = (await exchange(url, await codeFor(url))).json().refresh_token;
+    const revoked = await createAgent(server).request('/oauth/revoke', {
+      form: { client_id: url, token: again },
+    });
+    expect(revoked.status).to.equal(200);
+    expect((await refresh(url, again)).json().error).to.equal('invalid_grant');
+    const out = (returnTo: string) =>
+      agent.get(`/v2/logout?${new URLSearchParams({ client_id: url, returnTo })}`);
+    expect((await out('https://thief.example.test/')).status).to.equal(400);
+    const plain = await agent.get(`/v2/logout?${new URLSearchParams({ client_id: url })}`);
+    expect(plain.status).to.be.below(400);
+    expect((await follow(agent, await authorize(agent, request(url)), server.url)).text).to.contain(
+      'name="password"',
+    );
+  });
+
   it('is what an administrator has registered, once one has', async () => {
     const url = publish();
     expect(await isLetIn(url)).to.equal(true);
@@ -786,6 +820,36 @@ describe('an application that a document describes', () => {
       } finally {
         await production.stop();
       }
+    });
+
+    it('is not asked beside a hundred others at a time', async () => {
+      const { store, settings } = server;
+      const silent = Promise.withResolvers<Response>();
+      let sent = 0;
+      const reader = clientDocuments({
+        store,
+        config: await openConfig(store),
+        rateLimits: { takeFrom: async () => undefined, spend: async () => true },
+        events: { record: () => undefined },
+        clock: Date.now,
+        wallClock: Date.now,
+        issuer: settings.issuer,
+        strangersOutbound: {
+          fetch: () => {
+            sent += 1;
+            return silent.promise;
+          },
+        },
+      });
+      const answers = Array.from({ length: 130 }, (_one, at) =>
+        reader
+          .read({ ip: '192.0.2.1' } as Context, `https://agent.example.test/${at}`)
+          .catch(({ status }) => status),
+      );
+      expect(await Promise.race(answers)).to.equal(503);
+      silent.resolve(new Response('', { status: 404 }));
+      const all = await Promise.all(answers);
+      expect([sent, all.filter((status) => status === 503).length]).to.deep.equal([100, 30]);
     });
 
     it('is not asked when a name leads there after it was checked', async () => {
