@@ -393,7 +393,7 @@ export const PAGES: Record<string, SitePage | AuthError> = {
   '/consent-device': sitePage(LOGIN_CONSENT_PAGE, {
     client,
     user,
-    stranger: { isUnverified: false },
+    stranger: { documentHost: 'a-long-name-of-a-host.documents.example.test', isUnverified: false },
     details: [],
     scopes: [{ text: 'tools:read', api: 'Tools' }],
   }),
