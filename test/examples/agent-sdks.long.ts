@@ -1,0 +1,205 @@
+// The hosted service's libraries for agents, and its MCP server, unmodified: `npm run test:long`. They get the token of an
+// account that the user has connected, ask the user for approval, and manage a tenant.
+import { execFile } from 'node:child_process';
+import { cp, mkdtemp } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { expect } from 'chai';
+import { storeConnectedAccount } from '../../src/users/users-connected-accounts.ts';
+import { createAgent, readForm } from '../support/agent.ts';
+import { follow, submitLogin, tenant, token, USER } from '../support/flows.ts';
+import { messagesTo } from '../support/inbox.ts';
+import { type OpenIdProvider, signingKey, startOpenIdProvider } from '../support/openid-provider.ts';
+import { SCRATCH } from '../support/scratch-directory.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+import { every, until } from '../support/wait-until.ts';
+import { isThere, type Program, run } from './example.ts';
+
+const SOURCES = fileURLToPath(new URL('agent-sdks', import.meta.url));
+const FOLDER = fileURLToPath(new URL('../../node_modules/.cache/agent-sdks', import.meta.url));
+const PYTHON = '.venv/bin/python';
+
+const VAULT = 'urn:auth0:params:oauth:grant-type:token-exchange:federated-connection-access-token';
+const CIBA = 'urn:openid:params:grant-type:ciba';
+const DEVICE = 'urn:ietf:params:oauth:grant-type:device_code';
+/** What the MCP server manages. */
+const MANAGES = ['clients', 'resource_servers', 'client_grants', 'actions', 'forms']
+  .flatMap((noun) => ['read', 'create', 'update', 'delete'].map((verb) => `${verb}:${noun}`))
+  .concat('read:logs', 'read:client_keys');
+const API = 'https://orders.example.test/';
+
+const OF_NODE = {
+  '@auth0/ai': 'ai.cjs',
+  '@auth0/ai-vercel': 'vercel.cjs',
+  '@auth0/ai-langchain': 'langchain.cjs',
+};
+const OF_PYTHON = { 'auth0-ai': 'ai.py', 'auth0-ai-langchain': 'langchain_tools.py' };
+
+describe('the libraries of the hosted service for agents', () => {
+  let provider: OpenIdProvider;
+  let server: TestServer;
+  let program: Program | undefined;
+  let userId: string;
+  before(async () => {
+    await cp(SOURCES, FOLDER, { recursive: true });
+    await promisify(execFile)('npm', ['install', '--no-audit', '--no-fund', '--prefer-offline'], {
+      cwd: FOLDER,
+    });
+    provider = await startOpenIdProvider(await signingKey('k1'));
+    server = await startServer({ tenant: ownTenant(provider) });
+    userId = (await server.users.withEmail(USER.email))[0]?.id ?? '';
+    const [connection] = await server.store.collection('connections').findBy('name', 'drive');
+    await storeConnectedAccount(
+      { store: server.store, wallClock: Date.now },
+      userId,
+      connection as never, // the stored record is what the function takes
+      {
+        upstreamId: 'ada',
+        requestedScopes: ['files.read'],
+        grant: {
+          access_token: 'the-expired-one',
+          refresh_token: 'refresh-r',
+          scope: 'files.read',
+          expires_at: 1,
+        },
+      },
+    );
+    provider.answer = { scope: 'files.read', id_token: undefined };
+  });
+  afterEach(() => program?.stop());
+  after(async () => {
+    await server?.stop();
+    await provider?.stop();
+  });
+
+  const started = async (command: string[], more: Record<string, string> = {}) => {
+    program = run(FOLDER, command, {
+      AUTH0_DOMAIN: new URL(server.issuer).host,
+      AUTH0_CLIENT_ID: 'agent',
+      AUTH0_CLIENT_SECRET: 'agent-secret',
+      NODE_EXTRA_CA_CERTS: server.caFile,
+      SSL_CERT_FILE: server.caFile,
+      REQUESTS_CA_BUNDLE: server.caFile,
+      HOME: await mkdtemp(join(SCRATCH, 'agent-sdk-')),
+      PYTHONUNBUFFERED: '1',
+      ...more,
+    });
+    return program;
+  };
+
+  /** The user opens the link of the mail, logs in and answers. */
+  const answer = async (link: string, decision: string) => {
+    const agent = createAgent(server);
+    const page = await submitLogin(agent, server, await follow(agent, await agent.get(link), server.url));
+    const { action, fields } = readForm(page, 'ticket');
+    await agent.request(action, { form: { ...fields, decision } });
+  };
+  const links = async () => (await messagesTo(server, USER.email)).map(({ link = '' }) => link);
+
+  const works = (name: string, command: string[]) => {
+    for (const [decision, prints] of [
+      ['accept', /approval: .*orders:write/],
+      ['deny', /approval: [\s\S]*(ACCESS_DENIED|AccessDenied)/],
+    ] as const)
+      it(`${name} has the token of a connected account, and asks the user, who answers ${decision}`, async () => {
+        const refresh = await token(createAgent(server), {
+          ...{ client_id: 'agent', client_secret: 'agent-secret', grant_type: 'password' },
+          ...{ username: USER.email, password: USER.password, scope: 'openid offline_access' },
+        });
+        expect(refresh.status, refresh.text).to.equal(200);
+        const before = (await links()).length;
+        const running = await started(command, {
+          CONNECTION: 'drive',
+          SCOPE: 'files.read',
+          REFRESH_TOKEN: refresh.json().refresh_token,
+          USER_ID: userId,
+          AUDIENCE: API,
+        });
+        await until(async () => running.hasEnded() || (await links()).length > before, every(200));
+        const [link] = await links();
+        if (!running.hasEnded() && link !== undefined) await answer(link, decision);
+        expect(await running.ended, running.output()).to.equal(0);
+        expect(running.output(), running.output()).to.match(/vault: renewed-\d+/);
+        expect(running.output()).to.match(/more: .*TOKEN_VAULT|more: .*FEDERATED_CONNECTION/);
+        expect(running.output(), running.output()).to.match(prints);
+      });
+  };
+
+  for (const [name, file] of Object.entries(OF_NODE)) works(name, ['node', file]);
+
+  describe('in Python', () => {
+    before(async function () {
+      if (!isThere(['python3', '-m', 'venv', '--help'])) this.skip();
+      await promisify(execFile)('python3', ['-m', 'venv', '.venv'], { cwd: FOLDER });
+      await promisify(execFile)(PYTHON, ['-m', 'pip', 'install', '--quiet', '-r', 'requirements.txt'], {
+        cwd: FOLDER,
+      });
+    });
+
+    for (const [name, file] of Object.entries(OF_PYTHON)) works(name, [PYTHON, file]);
+  });
+
+  it('@auth0/auth0-mcp-server manages a tenant', async function () {
+    // It keeps what it knows in the desktop's keychain, whose library it loads in any case.
+    if (!isThere(['node', '-e', `require('${FOLDER}/node_modules/@github/keytar')`])) this.skip();
+    const management = `${server.issuer}api/v2/`;
+    const answered = await token(createAgent(server), {
+      ...{ client_id: 'manager', client_secret: 'manager-secret' },
+      ...{ grant_type: 'client_credentials', audience: management },
+    });
+    const running = await started(['node', 'manage.mjs'], {
+      // It takes a domain without a dot for the name of a tenant of the hosted service.
+      AUTH0_DOMAIN: `127.0.0.1:${new URL(server.issuer).port}`,
+      AUTH0_TOKEN: answered.json().access_token,
+    });
+    expect(await running.ended, running.output()).to.equal(0);
+    expect(running.output()).not.to.contain('ERROR');
+  });
+});
+
+function ownTenant(provider: OpenIdProvider) {
+  const agent = {
+    client_id: 'agent',
+    name: 'Agent',
+    client_secret: 'agent-secret',
+    app_type: 'regular_web',
+    grant_types: ['password', 'refresh_token', VAULT, CIBA, DEVICE],
+    async_approval_notification_channels: ['email'],
+  };
+  const manager = {
+    client_id: 'manager',
+    name: 'Manager',
+    client_secret: 'manager-secret',
+    app_type: 'non_interactive',
+    grant_types: ['client_credentials'],
+  };
+  const drive = {
+    name: 'drive',
+    strategy: 'oidc',
+    enabled_clients: ['agent'],
+    connected_accounts: { active: true },
+    options: {
+      type: 'back_channel',
+      client_id: 'gatehouse',
+      client_secret: 'upstream-secret',
+      discovery_url: `${provider.url}/.well-known/openid-configuration`,
+    },
+  };
+  return {
+    ...tenant,
+    clients: [...tenant.clients, agent, manager],
+    databases: tenant.databases.map((one) =>
+      one.name === 'users' ? { ...one, enabled_clients: [...(one.enabled_clients ?? []), 'agent'] } : one,
+    ),
+    connections: [drive],
+    clientGrants: [
+      ...tenant.clientGrants,
+      { client_id: 'manager', audience: 'https://any/api/v2/', scope: MANAGES, subject_type: 'client' },
+    ],
+    resourceServers: [
+      ...tenant.resourceServers,
+      { name: 'Orders', identifier: API, scopes: [{ value: 'orders:write' }] },
+    ],
+  };
+}

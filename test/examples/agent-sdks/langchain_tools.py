@@ -1,0 +1,52 @@
+import asyncio
+import os
+
+from auth0_ai_langchain.async_authorization import get_async_authorization_credentials
+from auth0_ai_langchain.auth0_ai import Auth0AI
+from auth0_ai_langchain.token_vault import get_access_token_from_token_vault
+from langchain_core.tools import StructuredTool
+
+auth0 = Auth0AI()
+CONFIG = {"configurable": {"thread_id": "one"}}
+CALL = {"args": {}, "name": "tool", "type": "tool_call", "id": "one"}
+
+
+def tool(run):
+    return StructuredTool.from_function(func=run, name="tool", description="A tool")
+
+
+async def printed(name, protected):
+    try:
+        result = (await protected.ainvoke(CALL, CONFIG)).content
+    except Exception as error:
+        interrupt = error.args[0][0].value if error.args and isinstance(error.args[0], (list, tuple)) else {}
+        result = interrupt.get("code") or repr(error)
+    print(f"{name}: {result}", flush=True)
+
+
+def vault(scope):
+    return auth0.with_token_vault(
+        connection=os.environ["CONNECTION"],
+        scopes=[scope],
+        refresh_token=lambda *_, **__: os.environ["REFRESH_TOKEN"],
+    )
+
+
+async def main():
+    await printed("vault", vault(os.environ["SCOPE"])(tool(lambda: get_access_token_from_token_vault())))
+    await printed("more", vault("files.write")(tool(lambda: "nothing")))
+    asked = auth0.with_async_authorization(
+        scopes=["orders:write"],
+        audience=os.environ["AUDIENCE"],
+        requested_expiry=300,
+        binding_message="Order 1",
+        user_id=lambda *_, **__: os.environ["USER_ID"],
+        on_authorization_request="block",
+    )
+    await printed(
+        "approval",
+        asked(tool(lambda: " ".join(get_async_authorization_credentials()["scope"]))),
+    )
+
+
+asyncio.run(main())
