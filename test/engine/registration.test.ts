@@ -237,6 +237,11 @@ describe('an application that registers itself', () => {
       expect((await register({ redirect_uris: [uri] })).status, uri).to.equal(201);
   });
 
+  it('may name a page of its own at http://localhost, as pages in development do', async () => {
+    const client_uri = 'http://localhost:5173';
+    expect(await registered({ client_uri })).to.include({ client_uri });
+  });
+
   it('is refused with names that pose as another, and other members that cannot be', async () => {
     for (const body of [
       ...[
@@ -265,6 +270,7 @@ describe('an application that registers itself', () => {
       .concat([
         { logo_uri: 'javascript:alert(1)' },
         { logo_uri: 'http://agent.example.test/logo.png' },
+        { client_uri: 'javascript:alert(1)' },
         { grant_types: ['client_credentials'] },
         { grant_types: ['refresh_token'] },
         { response_types: ['token'] },

@@ -19,10 +19,14 @@ export function isRegistrable(text: string): boolean {
   return url.protocol === 'https:' || /^[a-z][a-z\d+-]*(\.[a-z\d+-]+)+:$/.test(url.protocol);
 }
 
-const webAddress = z
-  .string()
-  .max(512)
-  .refine((text) => URL.parse(text)?.protocol === 'https:', 'must be an https URL');
+const addressOf = (schemes: string) =>
+  z
+    .string()
+    .max(512)
+    .refine((text) => schemes.split(' or ').includes(URL.parse(text)?.protocol.slice(0, -1) ?? ''), {
+      error: `must be an ${schemes} URL`,
+    });
+const webAddress = addressOf('https');
 
 /** A short text of printable ASCII characters, such as a grant type. */
 const word = z.string().regex(/^[\x21-\x7e]{1,100}$/);
@@ -41,7 +45,8 @@ export const registrationBody = z.object({
     .optional()
     .describe('The name that users are shown, as not verified.'),
   logo_uri: webAddress.optional(),
-  client_uri: webAddress.optional(),
+  // Told back, and neither kept nor shown. Pages in development are at http://localhost, and name that.
+  client_uri: addressOf('https or http').optional(),
   token_endpoint_auth_method: z
     .enum(['none', 'client_secret_post', 'client_secret_basic', 'private_key_jwt'])
     .default('client_secret_basic')
