@@ -6,6 +6,7 @@ import { devicesOf } from '../factors/device.ts';
 import { callsOf, codeOf, POLICY } from '../factors/tenant.ts';
 import { startManaged } from '../management/support.ts';
 import { type Agent, type Answer, createAgent, readForm } from '../support/agent.ts';
+import { launchBrowser } from '../support/browser.ts';
 import { API, follow, payload, submitLogin, token, USER } from '../support/flows.ts';
 import { nextMessageTo } from '../support/inbox.ts';
 import type { TestServer } from '../support/server.ts';
@@ -181,6 +182,72 @@ describe('CIBA requests with authorization_details or acr_values', () => {
         'invalid_authorization_details',
       ]);
     expect(told(await ask({ authorization_details: '[]' }))[1]).to.equal('invalid_request');
+  });
+
+  it('with details are approved on a device that shows them', async () => {
+    const { user, device } = await devices.enrolled();
+    const details = JSON.stringify([{ ...PAYMENT, to: 'gpj.\u202eexe' }]);
+    const list = async (claims: object) =>
+      (
+        await devices.requests(device, await devices.sign(device.key, { sub: device.id, ...claims }))
+      ).json() as unknown as { id: string; details: object[] }[];
+    expect(await list({ shows: ['authorization_details'] })).to.deep.equal([]);
+    const asked = await ask({ authorization_details: details }, { client: 'bank', email: user });
+    expect(asked.status, asked.text).to.equal(200);
+    const [request = { id: '', details: [] }] = await list({ shows: ['authorization_details'] });
+    expect(request.details).to.deep.equal([
+      {
+        type: 'payment',
+        lines: [
+          { name: 'amount › value', value: '12.50' },
+          { name: 'amount › currency', value: 'EUR' },
+          { name: 'creditor', value: 'Tom & <b>Jerry</b>' },
+          { name: 'to', value: 'gpj.[U+202E]exe' },
+        ],
+      },
+    ]);
+    // An older program with the same key does not show them.
+    expect(await list({})).to.deep.equal([]);
+    expect((await devices.answerWith(device, request.id, 'allow')).status).to.equal(404);
+    await list({ shows: ['authorization_details'] });
+    expect((await devices.answerWith(device, request.id, 'allow')).status).to.equal(204);
+    const { auth_req_id } = asked.json();
+    const bank = { client_id: 'bank', client_secret: 'bank-secret' };
+    const tokens = await token(createAgent(server), { ...bank, grant_type: CIBA_GRANT, auth_req_id });
+    expect(tokens.json().authorization_details, tokens.text).to.deep.equal(JSON.parse(details));
+  });
+
+  it('with details are approved at the page of the authenticator, which shows them as text', async () => {
+    const browser = await launchBrowser(server.ca);
+    try {
+      const page = await (await browser.newContext()).newPage();
+      const email = `mfa-${users++}@example.test`;
+      const { mfa_token, body } = await devices.begin(email);
+      await page.goto(`${server.url}/authenticator#${body.barcode_uri}`);
+      await page.locator('#enroll button[type=submit]').click();
+      await page.locator('#accounts li').waitFor();
+      expect((await calls.verify('oob', { mfa_token, oob_code: body.oob_code })).status).to.equal(200);
+      const authorization_details = JSON.stringify([{ ...PAYMENT, to: 'gpj.\u202eexe' }]);
+      const asked = await ask(
+        { authorization_details, binding_message: 'Payment 4711' },
+        { client: 'bank', email },
+      );
+      expect(asked.status, asked.text).to.equal(200);
+      const request = page.locator('#requests .request');
+      await request.waitFor();
+      expect(await request.locator('.message').innerText()).to.contain('Payment 4711');
+      const shown = (await request.locator('dl').innerText()).replaceAll(/\s+/g, ' ');
+      expect(shown).to.contain('payment').and.contain('amount › value 12.50');
+      expect(shown).to.contain('creditor Tom & <b>Jerry</b> to gpj.[U+202E]exe');
+      await request.locator('[data-answer=allow]').click();
+      await request.waitFor({ state: 'detached' });
+      const bank = { client_id: 'bank', client_secret: 'bank-secret' };
+      const { auth_req_id } = asked.json();
+      const tokens = await token(createAgent(server), { ...bank, grant_type: CIBA_GRANT, auth_req_id });
+      expect(tokens.json(), tokens.text).to.have.property('authorization_details');
+    } finally {
+      await browser.close();
+    }
   });
 
   it('with details can only be approved at the page, not on a device, which does not show them', async () => {

@@ -85,6 +85,25 @@
           `${one.device.account} · ${fill(root.dataset.from, { ip, time })}`;
         part.querySelector('.message').hidden = message === undefined;
         part.querySelector('.message strong').textContent = message ?? '';
+        for (const { type, lines } of one.request.details ?? []) {
+          const list = document.createElement('dl');
+          list.className = 'detail';
+          for (const [name, value] of [[type, ''], ...lines.map((line) => [line.name, line.value])]) {
+            const row = document.createElement('div');
+            for (const [tag, text] of [
+              ['dt', name],
+              ['dd', value],
+            ]) {
+              const isolated = document.createElement('bdi');
+              isolated.textContent = text;
+              const cell = document.createElement(tag);
+              cell.append(isolated);
+              row.append(cell);
+            }
+            list.append(row);
+          }
+          part.querySelector('.choice').before(list);
+        }
         part.querySelector('.match').hidden = number === undefined;
         part.querySelector('.match strong').textContent = number ?? '';
         for (const button of part.querySelectorAll('button')) {
@@ -122,7 +141,8 @@
 
   const streams = new Map();
   const follow = async (device) => {
-    const assertion = await sign(device.privateKey, { sub: device.id });
+    // Only who shows the details of a request gets one that has some.
+    const assertion = await sign(device.privateKey, { sub: device.id, shows: ['authorization_details'] });
     const stream = new EventSource(`/authenticator/events?assertion=${encodeURIComponent(assertion)}`);
     streams.set(device.id, stream);
     stream.addEventListener('requests', (event) => showRequests(device, JSON.parse(event.data)));

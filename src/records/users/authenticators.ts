@@ -34,6 +34,8 @@ export interface AuthenticatorRecord extends Stored {
   publicKey?: Record<string, unknown>;
   /** Of `push`: where messages to the device are sent. */
   pushEndpoint?: string;
+  /** Whether a device says that it shows the details of requests (`authorization_details`). */
+  showsDetails?: boolean;
   /** Of `webauthn-roaming` and `webauthn-platform`. */
   webauthn?: WebAuthnCredential;
   /** When it was last used, ISO 8601. */

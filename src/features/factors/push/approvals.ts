@@ -23,8 +23,11 @@ interface ApprovalDependencies {
   wallClock: Clock;
 }
 
-/** @returns a function that wakes them; undefined when there are none. */
-type DevicesOf = (userId: string) => Promise<(() => Promise<void>) | undefined>;
+/**
+ * @param hasDetails whether they have to show `authorization_details`.
+ * @returns a function that wakes them; undefined when there are none.
+ */
+type DevicesOf = (userId: string, hasDetails: boolean) => Promise<(() => Promise<void>) | undefined>;
 
 /** Returns {@link DevicesOf}. It finds no devices when the tenant has switched the factor off. */
 export function approvingDevices(deps: {
@@ -32,12 +35,13 @@ export function approvingDevices(deps: {
   config: Config;
   webPush: WebPush;
 }): DevicesOf {
-  return async (userId) => {
+  return async (userId, hasDetails) => {
     const { guardianFactors } = deps.config.settings();
     if (!guardianFactors.some(({ name, enabled }) => name === 'push-notification' && enabled))
       return undefined;
     const devices = (await deps.authenticators.of(userId)).filter(
-      ({ active, kind, publicKey }) => active && kind === DEVICE_KIND && publicKey !== undefined,
+      ({ active, kind, publicKey, showsDetails = false }) =>
+        active && kind === DEVICE_KIND && publicKey !== undefined && (showsDetails || !hasDetails),
     );
     if (devices.length === 0) return undefined;
     return async () => {
@@ -49,14 +53,17 @@ export function approvingDevices(deps: {
 // docs/understand/decisions/second-factors.md#a-users-devices-get-at-most-ten-approval-requests-at-once-and-ten-an-hour-after-that
 /**
  * Returns the requests that wait for the user of a device, newest first. An unconfirmed device gets none. Requests
- * that the device cannot show in full, those with `authorization_details` for example, are left out.
+ * that the device cannot show in full are left out.
  */
 export async function waitingApprovals(
   deps: Pick<ApprovalDependencies, 'challenges'>,
-  { active, user_id: userId }: Authenticator,
+  { active, user_id: userId, showsDetails = false }: Authenticator,
 ): Promise<WaitingBackchannelRequest[]> {
   const waiting = active ? await waitingBackchannelRequests(deps, userId) : [];
-  return waiting.filter((one) => one.authorizationDetails === undefined && one.asksEachTime !== true);
+  return waiting.filter(
+    ({ authorizationDetails, asksEachTime }) =>
+      (showsDetails || authorizationDetails === undefined) && asksEachTime !== true,
+  );
 }
 
 /** Records a device's answer, once. @returns false when no such request waits for its user. */

@@ -19,6 +19,15 @@ export async function registerDevice(
   return isNew === true;
 }
 
+/** Stores whether a device shows the details of requests. */
+export async function setShowsDetails(
+  authenticators: Authenticators,
+  id: string,
+  showsDetails: boolean,
+): Promise<void> {
+  await authenticators.update(id, (current) => ({ ...current, showsDetails }));
+}
+
 /** Stores the push endpoint of a device (RFC 8030); undefined removes it. */
 export async function setPushEndpoint(
   authenticators: Authenticators,

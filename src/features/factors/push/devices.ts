@@ -4,6 +4,11 @@ import { importJWK, type JWK, errors as joseErrors } from 'jose';
 import { z } from 'zod';
 import type { Challenges } from '../../../capabilities/protection/challenges.ts';
 import { unverifiedClaims, verifyJwt } from '../../../capabilities/signing/verify-jwt.ts';
+import {
+  type AuthorizationDetail,
+  detailLines,
+  visibleDetail,
+} from '../../../engine/base/authorization-details.ts';
 import { engineEvents } from '../../../engine/base/engine-declaration.ts';
 import { AuthError } from '../../../http/errors.ts';
 import type { Clock } from '../../../runtime/clock.ts';
@@ -15,7 +20,7 @@ import { accountNameOf } from '../enroll.ts';
 import { factorEvents } from '../factors-declaration.ts';
 import { type OobChallenge, recordDecision, waitingForDevice } from '../out-of-band.ts';
 import { answerApproval, waitingApprovals } from './approvals.ts';
-import { registerDevice, setPushEndpoint } from './device-records.ts';
+import { registerDevice, setPushEndpoint, setShowsDetails } from './device-records.ts';
 import type { WebPush } from './web-push.ts';
 
 export interface DeviceDependencies {
@@ -108,20 +113,34 @@ export const waitingRequest = z.object({
     .string()
     .optional()
     .describe('The message that the application shows, for a login without a browser.'),
+  details: z
+    .array(z.object({ type: z.string(), lines: z.array(z.object({ name: z.string(), value: z.string() })) }))
+    .optional()
+    .describe('The `authorization_details`, as the device shows them: no characters in them are invisible.'),
   at: z.iso.datetime(),
   expires_at: z.iso.datetime(),
 });
 
 type WaitingRequest = z.output<typeof waitingRequest>;
 
-/** Verifies an assertion. @returns the device's id and its user. @throws AuthError 401 */
+/**
+ * Verifies an assertion, and notes whether the device shows the details of requests.
+ * @returns the device's id and its user.
+ * @throws AuthError 401
+ */
 export async function identify(
   deps: DeviceDependencies,
   assertion: string,
 ): Promise<{ id: string; userId: string }> {
-  const { id, user_id: userId } = (await deviceOf(deps, assertion)).authenticator;
+  const { authenticator, claims } = await deviceOf(deps, assertion);
+  const { id, user_id: userId, showsDetails = false } = authenticator;
+  const isAble = Array.isArray(claims.shows) && claims.shows.includes(DETAILS);
+  if (isAble !== showsDetails) await setShowsDetails(deps.authenticators, id, isAble);
   return { id, userId };
 }
+
+/** In the claim `shows` of a device's assertion. */
+const DETAILS = 'authorization_details';
 
 /** Returns the logins that wait for a device, newest first; undefined when the device was removed. */
 export async function waitingRequests(
@@ -137,6 +156,7 @@ export async function waitingRequests(
 
 type WaitingChallenge = Pick<OobChallenge, 'id' | 'clientId' | 'ip' | 'number' | 'issuedAt' | 'expiresAt'> & {
   bindingMessage?: string;
+  authorizationDetails?: AuthorizationDetail[];
 };
 
 async function waitingRequestOf(
@@ -150,6 +170,10 @@ async function waitingRequestOf(
     ip: challenge.ip,
     number: challenge.number,
     binding_message: challenge.bindingMessage,
+    details: challenge.authorizationDetails?.map((one) => {
+      const detail = visibleDetail(one);
+      return { type: detail.type, lines: detailLines(detail) };
+    }),
     at: new Date(challenge.issuedAt).toISOString(),
     expires_at: new Date(challenge.expiresAt * 1000).toISOString(),
   };

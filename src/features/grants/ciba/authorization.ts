@@ -37,8 +37,11 @@ export interface AuthorizationDependencies extends HintDependencies, MailDepende
   config: Config;
   /** The authentication context classes that the server supports. */
   acrValues: readonly string[];
-  /** @returns a function that notifies them; undefined when there are none. */
-  devicesOf(userId: string): Promise<(() => Promise<void>) | undefined>;
+  /**
+   * @param hasDetails whether they have to show `authorization_details`.
+   * @returns a function that notifies them; undefined when there are none.
+   */
+  devicesOf(userId: string, hasDetails: boolean): Promise<(() => Promise<void>) | undefined>;
   rateLimits: Pick<RateLimits, 'spend'>;
   views: Pick<Views, 'liquid'>;
 }
@@ -59,7 +62,7 @@ const PARAMETERS = {
     'Context classes, separated by spaces; they are met if the user approves on the page and has a second factor.',
   ),
   authorization_details: optional(
-    'JSON (RFC 9396), shown in the e-mail and on the approval page; the user needs a verified e-mail address.',
+    'JSON (RFC 9396), shown on a device that can, or in an e-mail and on the approval page.',
   ),
   id_token_hint: optional('Not supported.'),
   login_hint_token: optional('Not supported.'),
@@ -116,8 +119,9 @@ export async function authorizeBackchannel(
     throw new AuthError(429, 'too_many_requests', 'Too many requests to this user. Try again later.');
   const requiresConsent = audience !== undefined && asksEachTime(await deps.config.resourceServer(audience));
   const pageApproval = {
-    isRequired: requiresConsent || Boolean(authorizationDetails),
+    isRequired: requiresConsent,
     isPreferred: acrValues.length > 0,
+    hasDetails: Boolean(authorizationDetails),
   };
   const notifyDevices = await devicesFor(deps, client, user, { expiry, pageApproval });
   const ttlSeconds = notifyDevices === undefined ? expiry : Math.min(expiry, DEVICE_SECONDS);
@@ -208,20 +212,24 @@ async function organizationOf(
 /**
  * Decides how a user is notified: on their devices if they have some and the request does not wait too long, or
  * else by e-mail.
- * @param pageApproval whether the request needs the page that the e-mail leads to, or is better answered there.
+ * @param pageApproval whether the request needs the page that the e-mail leads to, or is better answered there; and
+ *   whether it has details, which not every device shows.
  * @returns a function that notifies the devices; undefined for e-mail.
  */
 async function devicesFor(
   deps: AuthorizationDependencies,
   { async_approval_notification_channels: channels }: Client,
   { id, email, email_verified: isVerified }: User,
-  { expiry, pageApproval }: { expiry: number; pageApproval: { isRequired: boolean; isPreferred: boolean } },
+  {
+    expiry,
+    pageApproval,
+  }: { expiry: number; pageApproval: { isRequired: boolean; isPreferred: boolean; hasDetails: boolean } },
 ): Promise<(() => Promise<void>) | undefined> {
   const allowed = channels ?? ['guardian-push'];
   const byMail = allowed.includes('email') && email !== undefined && isVerified === true;
   const prefersMail = byMail && (expiry > DEVICE_SECONDS || pageApproval.isPreferred);
   const isForDevices = allowed.includes('guardian-push') && !pageApproval.isRequired && !prefersMail;
-  const notifyDevices = isForDevices ? await deps.devicesOf(id) : undefined;
+  const notifyDevices = isForDevices ? await deps.devicesOf(id, pageApproval.hasDetails) : undefined;
   if (notifyDevices !== undefined || byMail) return notifyDevices;
   throw refusal(
     'invalid_request',
