@@ -54,6 +54,7 @@ const HIDDEN_FROM_VIEWERS: readonly string[] = [
   'POST /console/reveal/keys/encryption/:kid',
   'GET /console/new-application',
   'GET /console/agents/registration',
+  'GET /console/agents/documents',
   'GET /console/agents/apis/:id',
   'GET /console/applications/:id/try',
   'GET /console-try/:id',

@@ -138,8 +138,32 @@ describe('the agents in the console', () => {
       expect((await register()).status).to.equal(403);
     });
 
+    it('reads documents of applications, of all hosts or those that are named, and then none', async () => {
+      const save = (allowed: string, denied = '') => owner.post(`${PATH}/documents`, { allowed, denied });
+      const now = async () => {
+        const { tenant: all } = (await settings()) ?? {};
+        return [all?.client_id_metadata_document_supported, all?.client_id_metadata_documents];
+      };
+      expect((await owner.get(`${PATH}/documents`)).text).to.contain('Whoever publishes a document');
+      expect((await save('Agents.test\r\n*.tools.test\r\n')).status).to.equal(303);
+      expect(await now()).to.deep.equal([true, { allowed_hosts: ['agents.test', '*.tools.test'] }]);
+      expect((await owner.get(`${PATH}/documents`)).text).to.contain('agents.test\n*.tools.test</textarea>');
+      const refused = await save('https://agents.test/');
+      expect([refused.status, refused.text.includes('https://agents.test/</textarea>')]).to.deep.equal([
+        400,
+        true,
+      ]);
+      await save('', 'evil.test');
+      expect(await now()).to.deep.equal([true, { denied_hosts: ['evil.test'] }]);
+      await owner.post(`${PATH}/documents/off`);
+      expect((await now())[0]).to.equal(false);
+    });
+
     it('is not for viewers, support, or a form without the token of the page', async () => {
-      for (const path of [`${PATH}/registration`, `${PATH}/registration/off`]) {
+      for (const path of ['registration', 'documents'].flatMap((one) => [
+        `${PATH}/${one}`,
+        `${PATH}/${one}/off`,
+      ])) {
         expect((await viewer.post(path, { days: '7' })).status, path).to.equal(403);
         const without = await owner.agent.request(path, { form: { days: '7', mode: 'strict', token: '' } });
         expect(without.status, path).to.equal(403);

@@ -5,6 +5,7 @@ import {
   AGENTS_APIS_PAGE,
   type ApiAccess,
 } from '../../src/features/console/agents/agents-apis.ts';
+import { AGENTS_DOCUMENTS_PAGE } from '../../src/features/console/agents/agents-documents.ts';
 import { AGENTS_REGISTRATION_PAGE } from '../../src/features/console/agents/agents-registration.ts';
 import type { ShownAgent } from '../../src/features/console/agents/agents-shown.ts';
 import { AGENTS_PAGE } from '../../src/features/console/agents/console-agents-routes.ts';
@@ -59,6 +60,7 @@ const apis: ApiAccess[] = [
   { ...api, name: 'Orders', state: 'own', openCount: 0, grant: undefined },
   { ...api, name: 'Books', state: 'closed', policy: 'deny_all' },
 ];
+const opened = { apis: [api, { ...api, openCount: 0 }], connections: ['users', 'Staff'] };
 const registration = { isOn: true, mode: 'permissive', needsToken: false, days: '30' } as const;
 const fault = { status: 400, key: 'console.agents.days.fault', field: 'days' };
 
@@ -71,6 +73,8 @@ export const consoleAgentsPages = (frame: ConsoleFrame) => {
     path,
     registrationPath: `${path}/registration`,
     registration,
+    documentsPath: `${path}/documents`,
+    documents: { isOn: true, allowed: '', denied: '' },
     mayTurn: true,
     text: 'research',
     state: 'blocked',
@@ -87,6 +91,7 @@ export const consoleAgentsPages = (frame: ConsoleFrame) => {
     '/console-agents-none': sitePage(AGENTS_PAGE, {
       ...list,
       registration: { ...registration, isOn: false },
+      documents: { isOn: false, allowed: '', denied: '' },
       agents: [],
       others: [],
       text: '',
@@ -106,14 +111,20 @@ export const consoleAgentsPages = (frame: ConsoleFrame) => {
           text: `console.agents.mode.${name}`,
           isCurrent: name === 'strict',
         })),
-        apis: [api, { ...api, openCount: 0 }],
-        connections: ['users', 'Staff'],
+        opened,
         mostDays: 365,
         faults: { days: fault },
         faultyField: { field: 'days', label: 'Days' },
       },
       { status: 400 },
     ),
+    '/console-agents-documents': sitePage(AGENTS_DOCUMENTS_PAGE, {
+      ...model,
+      path: `${path}/documents`,
+      agentsPath: path,
+      settings: { isOn: true, allowed: 'agents.example.test\n*.tools.example.test', denied: '' },
+      opened: { apis: [], connections: [] },
+    }),
     '/console-agents-apis': sitePage(AGENTS_APIS_PAGE, {
       ...model,
       tabs,

@@ -64,7 +64,9 @@ const NOTICES: readonly string[] = [
   ...SECURITY_NOTICES,
   ...USERS_NOTICES,
   'console.move.said.ended',
-  ...['on', 'off', 'blocked', 'unblocked'].map((name) => `console.agents.said.${name}`),
+  ...['on', 'off', 'documentsOn', 'documentsOff', 'blocked', 'unblocked'].map(
+    (name) => `console.agents.said.${name}`,
+  ),
   'console.administrators.invited',
   'console.administrators.ended',
 ];

@@ -57,7 +57,7 @@ export interface ApiAccess {
 }
 
 /** Returns the APIs of the tenant. Those of the server itself are never open to third parties. */
-export async function apiAccesses(
+async function apiAccesses(
   deps: AgentsDependencies,
   ctx: Context,
   session: ConsoleSession,
@@ -101,6 +101,29 @@ function accessOf(
     openCount: shownScopes.filter((scope) => scope.isOpen).length,
     grant: grant && { id: grant.id, isForUsers },
     authorization: subject_type_authorization ?? {},
+  };
+}
+
+/** What all third-party applications can get: the APIs, and the connections that log users in to them. */
+export interface Opened {
+  apis: ApiAccess[];
+  connections: string[];
+}
+
+export async function openedToAll(
+  deps: AgentsDependencies,
+  ctx: Context,
+  session: ConsoleSession,
+): Promise<Opened> {
+  const [apis, connections] = await Promise.all([
+    apiAccesses(deps, ctx, session),
+    listAll(deps, ctx, session, 'GET /connections'),
+  ]);
+  return {
+    apis: apis.filter(({ state }) => state === 'open'),
+    connections: connections
+      .filter(({ is_domain_connection: isForAll }) => isForAll === true)
+      .map(({ display_name, name }) => String(display_name ?? name)),
   };
 }
 

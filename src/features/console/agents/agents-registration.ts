@@ -5,13 +5,12 @@ import { formFields } from '../../../http/server/body.ts';
 import type { RouteDeclarations } from '../../../http/server/router.ts';
 import { SECURITY_MODES } from '../../../records/clients/third-parties.ts';
 import { callApi } from '../api-calls.ts';
-import { listAll } from '../applications/list-all.ts';
 import { type ConsoleSession, consoleForm, consolePage, redirectAfterForm } from '../console-page.ts';
 import type { FormFault } from '../form-fault.ts';
 import { refusalOf, refusalOptions } from '../forms.ts';
 import { declareConsolePage, type FaultyField, renderConsole } from '../render.ts';
-import { type ApiAccess, apiAccesses } from './agents-apis.ts';
-import { AGENTS, type AgentsDependencies, TAB_SCOPES } from './agents-shown.ts';
+import { type Opened, openedToAll } from './agents-apis.ts';
+import { AGENTS, type AgentsDependencies, LET_IN, UPDATE_TENANT } from './agents-shown.ts';
 
 const PATH = `${AGENTS}/registration`;
 
@@ -49,25 +48,22 @@ export async function registrationSettings(
   };
 }
 
-const UPDATE = 'update:tenant_settings';
-const CHANGE = [...TAB_SCOPES.applications, ...TAB_SCOPES.apis, 'read:connections', UPDATE];
-
 export const registrationRoutes: RouteDeclarations<AgentsDependencies> = {
   [`GET ${PATH}` as const]: consolePage<AgentsDependencies>(
     'agents',
-    { scopes: CHANGE },
+    { scopes: LET_IN },
     async (deps, ctx, session) =>
       showRegistration(deps, ctx, session, await registrationSettings(deps, ctx, session)),
   ),
   [`POST ${PATH}` as const]: consoleForm<AgentsDependencies>(
     'agents',
-    { scopes: CHANGE, isDangerous: true },
+    { scopes: LET_IN, isDangerous: true },
     saveRegistration,
   ),
   // One click: what closes the door needs no login before it.
   [`POST ${PATH}/off` as const]: consoleForm<AgentsDependencies>(
     'agents',
-    { scopes: [UPDATE], isDangerous: false },
+    { scopes: [UPDATE_TENANT], isDangerous: false },
     async (deps, ctx, session) => {
       const body = { flags: { enable_dynamic_client_registration: false } };
       await callApi(deps, ctx, session, 'PATCH /tenants/settings', { body });
@@ -81,9 +77,7 @@ interface AgentsRegistrationModel {
   agentsPath: string;
   settings: RegistrationSettings;
   modes: { name: string; text: string; isCurrent: boolean }[];
-  /** What they can get: the APIs that are open to all of them, and the connections that log users in to them. */
-  apis: ApiAccess[];
-  connections: string[];
+  opened: Opened;
   mostDays: number;
   faults: { days?: FormFault };
 }
@@ -102,10 +96,6 @@ async function showRegistration(
   settings: RegistrationSettings,
   fault?: FormFault,
 ): Promise<void> {
-  const [apis, connections] = await Promise.all([
-    apiAccesses(deps, ctx, session),
-    listAll(deps, ctx, session, 'GET /connections'),
-  ]);
   const ofDays = fault?.field === DAYS.id ? fault : undefined;
   await renderConsole(deps, ctx, session, {
     page: AGENTS_REGISTRATION_PAGE,
@@ -119,10 +109,7 @@ async function showRegistration(
         text: `console.agents.mode.${name}`,
         isCurrent: name === settings.mode,
       })),
-      apis: apis.filter(({ state }) => state === 'open'),
-      connections: connections
-        .filter(({ is_domain_connection: isForAll }) => isForAll === true)
-        .map(({ display_name, name }) => String(display_name ?? name)),
+      opened: await openedToAll(deps, ctx, session),
       mostDays: MOST_DAYS,
       faults: ofDays === undefined ? {} : { days: ofDays },
     },

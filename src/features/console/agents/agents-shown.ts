@@ -24,6 +24,16 @@ export const TAB_SCOPES = {
   apis: ['read:resource_servers', 'read:client_grants'],
 } as const satisfies Record<string, readonly string[]>;
 
+export const UPDATE_TENANT = 'update:tenant_settings';
+
+/** The scopes to let strangers' applications in, on pages that show what this opens. */
+export const LET_IN: readonly string[] = [
+  ...TAB_SCOPES.applications,
+  ...TAB_SCOPES.apis,
+  'read:connections',
+  UPDATE_TENANT,
+];
+
 type Tab = keyof typeof TAB_SCOPES;
 
 export interface AgentsTab {

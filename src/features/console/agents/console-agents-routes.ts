@@ -15,6 +15,7 @@ import { pageNumber, queryText } from '../query.ts';
 import { declareConsolePage, renderConsole } from '../render.ts';
 import { type AgentDependencies, agentRoutes } from './agent.ts';
 import { agentsApisRoutes } from './agents-apis.ts';
+import { type DocumentSettings, documentSettings, documentsRoutes } from './agents-documents.ts';
 import {
   type RegistrationSettings,
   registrationRoutes,
@@ -28,6 +29,7 @@ import {
   type ShownAgent,
   shownAgent,
   TAB_SCOPES,
+  UPDATE_TENANT,
 } from './agents-shown.ts';
 
 export type { AgentDependencies } from './agent.ts';
@@ -42,7 +44,12 @@ const EXCHANGES = 'type:*on_behalf_of_token_exchange OR type:secte OR type:fecte
 /** What became of them; each is an index, so that a page does not read all. */
 const STATES: Readonly<Record<string, Filter>> = {
   used: { index: 'kind', equals: 'used' },
-  unused: { index: 'kind', equals: 'unused' },
+  unused: {
+    any: [
+      { index: 'kind', equals: 'unused' },
+      { index: 'kind', equals: 'unused document' },
+    ],
+  },
   blocked: { index: 'blocked', equals: 'yes' },
 };
 
@@ -53,6 +60,7 @@ export const agentsRoutes: RouteDeclarations<AgentDependencies> = {
     showAgents,
   ),
   ...registrationRoutes,
+  ...documentsRoutes,
   ...agentsApisRoutes,
   ...agentRoutes,
 };
@@ -62,6 +70,8 @@ interface AgentsModel {
   path: string;
   registrationPath: string;
   registration: RegistrationSettings;
+  documentsPath: string;
+  documents: DocumentSettings;
   mayTurn: boolean;
   text: string;
   state: string;
@@ -98,7 +108,9 @@ async function showAgents(deps: AgentsDependencies, ctx: Context, session: Conso
       path: AGENTS,
       registrationPath: `${AGENTS}/registration`,
       registration: await registrationSettings(deps, ctx, session),
-      mayTurn: session.can('update:tenant_settings'),
+      documentsPath: `${AGENTS}/documents`,
+      documents: await documentSettings(deps, ctx, session),
+      mayTurn: session.can(UPDATE_TENANT),
       text,
       state,
       states: Object.keys(STATES).map((name) => ({ name, text: `console.agents.state.${name}` })),
