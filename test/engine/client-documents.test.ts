@@ -852,6 +852,34 @@ describe('an application that a document describes', () => {
       expect([sent, all.filter((status) => status === 503).length]).to.deep.equal([100, 30]);
     });
 
+    it('is asked as often by many names of one domain as by one', async () => {
+      const { store, settings } = server;
+      const keys = new Set<string>();
+      const reader = clientDocuments({
+        store,
+        config: await openConfig(store),
+        rateLimits: {
+          takeFrom: async () => undefined,
+          spend: async (_limit, key) => {
+            keys.add(key);
+            return keys.size < 3;
+          },
+        },
+        events: { record: () => undefined },
+        clock: Date.now,
+        wallClock: Date.now,
+        issuer: settings.issuer,
+        strangersOutbound: createOutbound({ rules: outboundRules([]), lookup: async () => [] }),
+      });
+      const read = (url: string) =>
+        reader.read({ ip: '192.0.2.1' } as Context, url).catch(({ status }) => status);
+      for (const host of ['a.example.co.uk', 'b.example.co.uk', 'c.d.example.co.uk', 'example.co.uk:8443'])
+        expect(await read(`https://${host}/client`), host).to.equal(400);
+      expect(await read('https://a.github.io/client')).to.equal(400);
+      expect(await read('https://b.github.io/client')).to.equal(429);
+      expect([...keys]).to.deep.equal(['host example.co.uk', 'host a.github.io', 'host b.github.io']);
+    });
+
     it('is not asked when a name leads there after it was checked', async () => {
       const inner = http.createServer((_request, response) =>
         json({ ...DESCRIBED, client_id: url })(response),

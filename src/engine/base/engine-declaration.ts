@@ -20,7 +20,7 @@ export const engineLimits = limitsOf({
   clientDocumentHosts: {
     capacity: 20,
     perMinute: 5,
-    per: 'host, or known document',
+    per: 'domain, or known document',
     where: 'documents and keys of applications that are fetched',
   },
   discovery: { capacity: 200, perMinute: 1200, per: 'address', where: '`/.well-known/*`, `/client/*`' },

@@ -11,6 +11,7 @@ import { AuthError, serverBusy } from '../../http/errors.ts';
 import { isLoopback } from '../../http/loopback.ts';
 import type { Outbound } from '../../http/outbound/outbound.ts';
 import { OutboundError } from '../../http/outbound/outbound-error.ts';
+import { registrableDomain } from '../../records/clients/allowed-urls.ts';
 import {
   isClientUrl,
   isStrangerId,
@@ -263,7 +264,9 @@ async function spendHost(
 ): Promise<void> {
   if (!admitsHostOf(config.settings().tenant, url))
     throw new OutboundError('refused', 'the tenant does not let its host in');
-  const key = why === 'new' ? `host ${URL.parse(url)?.hostname}` : `${why} ${url}`;
+  const host = new URL(url).hostname;
+  // By domain: whoever has one has any number of names below it, which can lead to anybody's address.
+  const key = why === 'new' ? `host ${registrableDomain(host) ?? host}` : `${why} ${url}`;
   if (!(await rateLimits.spend(engineLimits.clientDocumentHosts, key))) throw limited();
 }
 
@@ -306,10 +309,13 @@ async function fetchObject(outbound: Pick<Outbound, 'fetch'>, url: string, now: 
 
 /** Whether a stranger may have it fetched: from the port of https of a named host, so that no ports can be tried. */
 function isFetchable(url: string): boolean {
-  const { hostname, port } = new URL(url);
+  const { protocol, hostname, port } = new URL(url);
   return (
     isLoopback(hostname) ||
-    (port === '' && isIP(hostname.replace(/^\[|\]$/g, '')) === 0 && !hostname.endsWith('.'))
+    (protocol === 'https:' &&
+      port === '' &&
+      isIP(hostname.replace(/^\[|\]$/g, '')) === 0 &&
+      !hostname.endsWith('.'))
   );
 }
 
@@ -335,8 +341,8 @@ function lifetimeOf(headers: Headers, now: number): number {
 function claimsOf(assertion: string | undefined): { clientId: string; kid: string | undefined } | undefined {
   if (!assertion) return undefined;
   try {
-    const { sub = '' } = unverifiedClaims(assertion);
-    return { clientId: sub, kid: jwtHeader(assertion, ASSERTION_TYPES).kid };
+    const { sub } = unverifiedClaims(assertion);
+    return { clientId: String(sub), kid: jwtHeader(assertion, ASSERTION_TYPES).kid };
   } catch {
     return undefined;
   }

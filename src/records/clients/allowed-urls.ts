@@ -52,8 +52,11 @@ const publicSuffixes = () => createRequire(import.meta.url)('tldts') as typeof i
  * Whether everybody can have a name below a host: a registry's suffix such as `co.uk`, or that of a provider, such as
  * `github.io` (the private section of the Public Suffix List). Names that no list knows, such as `internal`, are suffixes.
  */
-const isPublicSuffix = (host: string): boolean =>
-  publicSuffixes().getDomain(host, { allowPrivateDomains: true }) === null;
+const isPublicSuffix = (host: string): boolean => registrableDomain(host) === undefined;
+
+/** Returns the domain that somebody has registered for a host; undefined for a public suffix and an address. */
+export const registrableDomain = (host: string): string | undefined =>
+  publicSuffixes().getDomain(host, { allowPrivateDomains: true }) ?? undefined;
 
 /** Returns the pattern that an entry is; undefined for any other entry, and for a pattern that is not allowed. */
 function patternOf(entry: string): Pattern | undefined {
