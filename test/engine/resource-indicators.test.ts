@@ -217,6 +217,8 @@ describe('a resource indicator', () => {
     const read = async (name: string) => (await createAgent(server).get(`/.well-known/${name}`)).json();
     const metadata = await read('oauth-authorization-server');
     expect(metadata).to.deep.equal(await read('openid-configuration'));
+    // As clients insert the path of an issuer that ends with a slash.
+    expect(metadata).to.deep.equal(await read('oauth-authorization-server/'));
     expect(metadata).to.include({
       issuer: server.issuer,
       authorization_response_iss_parameter_supported: true,

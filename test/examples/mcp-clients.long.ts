@@ -19,8 +19,8 @@ const SOURCES = fileURLToPath(new URL('mcp-clients', import.meta.url));
 const FOLDER = fileURLToPath(new URL('../../node_modules/.cache/mcp-clients', import.meta.url));
 const PYTHON = '.venv/bin/python';
 
-/** How long an access token is valid, in seconds: a client waits for its end. */
-const LIFETIME = 10;
+/** How long an access token is valid, in seconds: a client waits for its end, and another takes it as expired ten before. */
+const LIFETIME = 20;
 
 interface Run {
   url: string;
@@ -72,6 +72,10 @@ const OF_PYTHON: Record<string, Case> = {
     logins: 2,
   },
   FastMCP: { command: () => [PYTHON, 'fastmcp_client.py'], prints: ADDED, logins: 2 },
+};
+
+const OF_GO: Record<string, Case> = {
+  'the official SDK for Go': { command: () => ['go/client'], prints: ADDED, logins: 2 },
 };
 
 describe('clients of MCP', () => {
@@ -230,6 +234,15 @@ describe('clients of MCP', () => {
     // Three checks of two scenarios.
     expect(running.output()).to.match(/Total: 3 passed, 0 failed/);
     expect(await running.ended).to.equal(0);
+  });
+
+  describe('in Go', () => {
+    before(async function () {
+      if (!isThere(['go', 'version'])) this.skip();
+      await promisify(execFile)('go', ['build', '-o', 'client', '.'], { cwd: join(FOLDER, 'go') });
+    });
+
+    for (const [name, one] of Object.entries(OF_GO)) works(name, one);
   });
 
   describe('in Python', () => {

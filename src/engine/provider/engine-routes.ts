@@ -149,6 +149,9 @@ export const engine = feature<EngineRoutesDependencies>({
     },
     'GET|HEAD /.well-known/openid-configuration': discovery,
     'GET|HEAD /.well-known/oauth-authorization-server': discovery,
+    // The slash at the end of the issuer goes before its path is inserted (RFC 8414 §3.1). Clients leave it, such as the
+    // SDK of the Model Context Protocol for Go.
+    'GET|HEAD /.well-known/oauth-authorization-server/': discovery,
     'GET|HEAD /.well-known/jwks.json': {
       ...discovery,
       summary: 'The public keys that tokens are signed with',
