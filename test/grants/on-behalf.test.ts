@@ -1,5 +1,6 @@
 // On-behalf-of token exchange (RFC 8693): an API calls another API for the user whose token it has received.
 import { expect } from 'chai';
+import type { Write } from '../../src/store/contract.ts';
 import { openAccount, send } from '../account/support.ts';
 import { eventsOf, managed } from '../actions/support.ts';
 import { startManaged } from '../management/support.ts';
@@ -17,6 +18,7 @@ import {
   USER,
   webRequest,
 } from '../support/flows.ts';
+import { heldStore } from '../support/held-store.ts';
 import type { TestServer } from '../support/server.ts';
 import { told } from './tenant.ts';
 
@@ -91,9 +93,10 @@ const ownTenant = {
 };
 
 describe('on-behalf-of token exchange', () => {
+  const held = heldStore();
   let server: TestServer;
   before(async () => {
-    server = await startManaged(ownTenant);
+    server = await startManaged(ownTenant, undefined, {}, { open: held.open });
   });
   after(() => server.stop());
 
@@ -201,6 +204,8 @@ describe('on-behalf-of token exchange', () => {
     });
     for (const one of [id_token, refresh_token, other.access_token, machine.json().access_token, 'nonsense'])
       expect(told(await exchange(one))[1]).to.equal('invalid_request');
+    const own = (await exchange(access_token)).json().access_token;
+    expect(told(await exchange(own, { audience: 'guarded-api' }))[1]).to.equal('invalid_request');
     const actor = { actor_token: access_token, actor_token_type: ACCESS_TOKEN };
     expect(told(await exchange(access_token, actor))[1]).to.equal('invalid_request');
   });
@@ -245,6 +250,18 @@ describe('on-behalf-of token exchange', () => {
     expect((await exchange(ofSession)).status).to.equal(200);
     await agent.get('/v2/logout');
     await refused(ofSession);
+  });
+
+  it('gives nothing if the grant of the token is revoked while the new one is made', async () => {
+    const { access_token, refresh_token } = await tokens();
+    const isGrant = (write: Write) =>
+      write.collection === 'artifacts' && 'put' in write && write.put?.model === 'Grant';
+    held.beforeBatch(isGrant, () =>
+      createAgent(server).request('/oauth/revoke', {
+        form: { client_id: 'web', client_secret: 'web-secret', token: refresh_token },
+      }),
+    );
+    expect(told(await exchange(access_token))[1]).to.equal('invalid_request');
   });
 
   it('ends with a block and a new password of the user', async () => {

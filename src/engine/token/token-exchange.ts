@@ -197,7 +197,7 @@ function checkActor({ token_exchange: exchange }: Client, params: GrantRequest['
 /** Returns the exchange for a token of another API. @throws AuthError as {@link ExchangeToken} */
 async function onBehalfOf(
   { config }: ExchangeDependencies,
-  { client_id: clientId }: Client,
+  { client_id: clientId, resource_server_identifier: own }: Client,
   { resource = '', scope: requested }: GrantRequest['params'],
   { audience, scopes, claims }: Subject,
 ): Promise<Exchange> {
@@ -211,9 +211,10 @@ async function onBehalfOf(
   // Somebody who acts for the user must not change how the user logs in, or administer the tenant.
   if (api === undefined || api.is_system === true)
     throw new AuthError(400, 'invalid_target', 'No token for this API is issued on behalf of a user.');
-  // A token that does not name its grant was issued before the API had an application: nobody could end it.
-  if (from === undefined || from.is_system === true || party === undefined || !grantOfToken(claims))
-    throw invalidTokenError();
+  // Not a token for another API that the client itself was given: only what an API receives is the user's call of it. And
+  // one that does not name its grant was issued before the API had an application: nobody could end it.
+  const isReceived = audience === own && from !== undefined && from.is_system !== true;
+  if (!isReceived || party === undefined || !grantOfToken(claims)) throw invalidTokenError();
   if (grant?.subject_type !== 'user')
     throw new AuthError(
       403,

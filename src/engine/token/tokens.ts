@@ -21,6 +21,7 @@ import {
   exchangeLimits,
 } from '../admission/exchange-context.ts';
 import type { CompletedRequest, SecondFactor } from '../admission/second-factor.ts';
+import { artifactKey } from '../base/artifact-keys.ts';
 import type { AuthorizationDetail } from '../base/authorization-details.ts';
 import type { Commits } from '../base/commit.ts';
 import type { EngineFailures } from '../base/failures.ts';
@@ -191,7 +192,25 @@ async function respondWithTokens(
     isRecorded,
   });
   if (refusal !== undefined) throw refusal;
+  await refuseEndedMeanwhile(deps, ctx, grant);
   recordExchange(deps, ctx, login, { type: request.event, clientId, isRecorded });
+}
+
+/**
+ * Refuses the tokens of an exchange if the grant of the exchanged token was revoked since it was read: the new ones would
+ * outlive it.
+ * @throws AuthError 400 `invalid_request`
+ */
+async function refuseEndedMeanwhile(
+  { store }: Pick<TokenDependencies, 'store'>,
+  ctx: KoaContextWithOIDC,
+  grant: Grant,
+): Promise<void> {
+  const { grantId } = exchangeLimits.of(ctx) ?? {};
+  if (grantId === undefined) return;
+  if ((await store.collection('artifacts').get(artifactKey('Grant', grantId))) !== undefined) return;
+  await grant.destroy();
+  throw new AuthError(400, 'invalid_request', 'The subject_token is not good for this client.');
 }
 
 /**
