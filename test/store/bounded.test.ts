@@ -22,7 +22,14 @@ const EXAMPLES: Partial<Record<CollectionName, readonly object[]>> = {
   ],
   failures: [{ failures: 1, at: 0 }],
   samlMessages: [{}],
-  registrations: [{ created_at: '2026-01-01T00:00:00.000Z' }, { last_used_at: '2026-01-01T00:00:00.000Z' }],
+  registrations: [
+    { client: { name: 'One', callbacks: [] }, created_at: '2026-01-01T00:00:00.000Z' },
+    {
+      client: { name: 'One', callbacks: [], external_metadata_type: 'cimd' },
+      created_at: '2026-01-01T00:00:00.000Z',
+    },
+    { client: { name: 'One', callbacks: [] }, last_used_at: '2026-01-01T00:00:00.000Z' },
+  ],
   deliveries: [{ kind: 'email', content: '{}', dueAt: '2026-01-01T00:00:00.000Z', holder: 'h', tries: 0 }],
 };
 

@@ -59,35 +59,33 @@ export function isClientUrl(text: string): boolean {
 export const isStrangerId = (clientId: string): boolean =>
   isRegistrationId(clientId) || isClientUrl(clientId);
 
-/** Whether a record stays until it is unblocked: a document that is forgotten would be read again, and let in. */
-const staysBlocked = ({ id, blocked_at: at }: RegistrationRecord): boolean =>
-  at !== undefined && isClientUrl(id);
-
 /** The characters of a record at most; a registration allows about half of it. */
 const MAX_LENGTH = 8_000;
 
+type Kind = 'unused' | 'unused document' | 'used';
+
+/**
+ * Returns the kind of a record, by which it is bounded; undefined for a blocked document: one that is forgotten would be read
+ * again, and let in.
+ */
+function kindOf({ client, last_used_at: used, blocked_at: blocked }: RegistrationRecord): Kind | undefined {
+  const isDescribed = client.external_metadata_type === 'cimd';
+  if (isDescribed && blocked !== undefined) return undefined;
+  if (used !== undefined) return 'used';
+  return isDescribed ? 'unused document' : 'unused';
+}
+
+const bound = (kind: Kind, max: number): Bound<RegistrationRecord> => ({
+  kind: (record) => (kindOf(record) === kind ? kind : undefined),
+  max,
+  maxLength: MAX_LENGTH,
+  whenFull: 'evict',
+});
+
 export const REGISTRATIONS: readonly Bound<RegistrationRecord>[] = [
-  {
-    kind: ({ id, last_used_at: used }) => (used === undefined && !isClientUrl(id) ? 'unused' : undefined),
-    max: 5_000,
-    maxLength: MAX_LENGTH,
-    whenFull: 'evict',
-  },
-  {
-    kind: (record) =>
-      record.last_used_at === undefined && isClientUrl(record.id) && !staysBlocked(record)
-        ? 'unused document'
-        : undefined,
-    max: 5_000,
-    maxLength: MAX_LENGTH,
-    whenFull: 'evict',
-  },
-  {
-    kind: (record) => (record.last_used_at === undefined || staysBlocked(record) ? undefined : 'used'),
-    max: 50_000,
-    maxLength: MAX_LENGTH,
-    whenFull: 'evict',
-  },
+  bound('unused', 5_000),
+  bound('unused document', 5_000),
+  bound('used', 50_000),
 ];
 
 /** How long an application is kept that nobody has allowed anything yet, seconds. */
