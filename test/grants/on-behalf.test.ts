@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import type { Write } from '../../src/store/contract.ts';
 import { openAccount, send } from '../account/support.ts';
 import { eventsOf, managed } from '../actions/support.ts';
+import { callsOf, codeOf } from '../factors/tenant.ts';
 import { startManaged } from '../management/support.ts';
 import { createAgent } from '../support/agent.ts';
 import { createProver, type Prover } from '../support/dpop.ts';
@@ -51,7 +52,11 @@ const ownTenant = {
   ...tenant,
   tenant: { ...tenant.tenant, account_page: { client_id: 'web' } },
   clients: [
-    ...tenant.clients,
+    ...tenant.clients.map((client) =>
+      client.client_id === 'web'
+        ? { ...client, grant_types: [...client.grant_types, 'http://auth0.com/oauth/grant-type/mfa-otp'] }
+        : client,
+    ),
     application('mcp', API),
     application('unmarked', API, { grant_types: [GRANT] }),
     application('open', API, { ...ON_BEHALF, token_endpoint_auth_method: 'none' }),
@@ -331,5 +336,22 @@ describe('on-behalf-of token exchange', () => {
     const [failed] = (await eventsOf(server, 'failed_on_behalf_of_token_exchange')).slice(-1);
     expect(failed).to.deep.include({ client_id: 'mcp' });
     expect(failed?.description).to.contain('client-grant');
+  });
+
+  it('counts the second factor that was given for the token, and asks for one that was not', async () => {
+    const { access_token: early } = await tokens();
+    expect((await managed(server, 'PUT', '/guardian/factors/otp', { enabled: true })).status).to.equal(200);
+    const policy = async (...names: string[]) =>
+      expect((await managed(server, 'PUT', '/guardian/policies', names)).status).to.equal(200);
+    await policy('all-applications');
+    expect(told(await exchange(early))).to.deep.equal([403, 'invalid_grant', 'The user has to log in.']);
+    const calls = callsOf(server);
+    const asked = { scope: 'openid read:things', audience: API };
+    const mfa_token = await calls.mfaToken(USER.email, asked);
+    const { secret } = (await calls.associate(mfa_token, { authenticator_types: ['otp'] })).json();
+    const done = await calls.verify('otp', { mfa_token, otp: codeOf(secret) });
+    expect(done.status, done.text).to.equal(200);
+    expect((await exchange(done.json().access_token)).status).to.equal(200);
+    await policy();
   });
 });
