@@ -38,8 +38,9 @@ const CONTENTS = [
   'sandbox',
   'views',
 ];
-const MAX_PACKED_BYTES = 2_600_000;
-const MAX_UNPACKED_BYTES = 10_500_000;
+// The languages of the pages are 0.8 MB of it, and 3.7 MB when unpacked.
+const MAX_PACKED_BYTES = 3_500_000;
+const MAX_UNPACKED_BYTES = 14_500_000;
 /** The packages that are installed with it, theirs included, on all machines together. */
 const MAX_PACKAGES = 135;
 
