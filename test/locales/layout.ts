@@ -20,7 +20,7 @@ const FAULTS = `(() => {
   const faults = [];
   const root = document.documentElement;
   if (root.scrollWidth > root.clientWidth) faults.push('the page is ' + (root.scrollWidth - root.clientWidth) + ' px too wide');
-  const joined = /[\\p{scx=Arab}\\p{scx=Deva}\\p{scx=Beng}]{2}/u;
+  const joined = /[\\p{scx=Arab}\\p{scx=Deva}\\p{scx=Beng}\\p{scx=Taml}\\p{scx=Telu}\\p{scx=Thai}]{2}/u;
   const inline = new Set(['inline', 'contents']);
   const name = (element, text) => element.localName + ' “' + text.trim().slice(0, 60) + '”';
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
