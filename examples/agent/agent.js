@@ -28,7 +28,8 @@ try {
   const { content } = await withLogin(() => client.callTool({ name: tool, arguments: text ? { text } : {} }));
   console.log(content.map((part) => part.text).join('\n'));
 } catch (error) {
-  console.error(`It did not work: ${error.message}`);
+  // That a request failed is in the message, and why in its cause: nobody answered, or with an unknown certificate.
+  console.error(`It did not work: ${[error.message, error.cause?.message].filter(Boolean).join(': ')}`);
   process.exitCode = 1;
 }
 await client.close();

@@ -56,4 +56,7 @@ app.use(
 );
 const handle = toNodeHandler(createMcpHandler(createServer));
 app.all(resource.pathname, (request, response) => handle(request, response, request.body));
-app.listen(MCP_PORT, 'localhost');
+app.listen(MCP_PORT, 'localhost', (error) => {
+  if (error) throw error;
+  console.log(`Agents find the tools at ${resource.href}`);
+});

@@ -309,6 +309,18 @@ describe('the agents in the console', () => {
       );
     });
 
+    it('have offline access shown with the API, and not as if it said who the user is', async () => {
+      const id = await add(910, { client: { name: 'Away' } });
+      const offline = ['tools:read', 'offline_access'];
+      await consent('auth0|910', id, { '': ['offline_access'], 'https://api.test/': offline });
+      const away = (await owner.get(agentPath(id))).text;
+      expect(away).to.contain('tools:read offline_access').and.not.to.contain('Who the user is');
+      await consent('auth0|910', id, { '': ['openid', 'offline_access'], 'https://api.test/': offline });
+      expect((await owner.get(agentPath(id))).text).to.match(
+        /Who the user is: <code[^>]*>openid offline_access</,
+      );
+    });
+
     it('lead to their events in the log, and to those in which they acted for a user', async () => {
       const id = await add(960);
       const event = { date: new Date(SINCE).toISOString(), ip: '127.0.0.1', expiresAt: Date.now() };

@@ -109,6 +109,18 @@ describe('applications in the console', () => {
     expect((await owner.post(at, { api: 'https://none.example.test/', on: 'true' })).status).to.equal(404);
   });
 
+  it('that are APIs are shown as such, with the exchange of a token that they received, and no login', async () => {
+    const id = idOf(await make('non_interactive'));
+    await owner.post(`/console/applications/${id}/apis`, { api: API, on: 'true' });
+    const change = { app_type: 'resource_server', resource_server_identifier: API } as const;
+    await server.store.collection('clients').update(id, (client) => ({ ...client, ...change }));
+    const page = (await owner.get(`/console/applications/${id}`)).text;
+    expect(page).to.contain('grant-type:token-exchange').and.to.contain(`audience=${API}`);
+    for (const none of ['express-openid-connect', `/${id}/connections`, 'a login cannot return'])
+      expect(page).not.to.contain(none);
+    expect((await owner.get('/console/applications')).text).to.match(/<td[^>]*>API<\/td>/);
+  });
+
   it("can only be changed by roles that may do so, with the console's own forms", async () => {
     const id = idOf(await make('non_interactive'));
     const viewer = await openConsole(server, 'viewer');

@@ -12,7 +12,8 @@ import {
 } from './snippet.ts';
 import { express, fastapi, fastify, flask, go, hono, nuxt, spring, svelteKit } from './web-snippets.ts';
 
-export type Kind = 'spa' | 'regular_web' | 'native' | 'non_interactive';
+/** `resource_server`: an API that calls other APIs for the users whose tokens it receives. */
+export type Kind = 'spa' | 'regular_web' | 'native' | 'non_interactive' | 'resource_server';
 
 /** Returns the programs for an application of a kind. They read secrets from the environment and contain none. */
 export function snippetsOf(kind: Kind, values: QuickstartValues): Snippet[] {
@@ -45,6 +46,8 @@ export function snippetsOf(kind: Kind, values: QuickstartValues): Snippet[] {
       ];
     case 'non_interactive':
       return [openIdClientMachine(values), authJsMachine(values), auth0Management(values), curl(values)];
+    case 'resource_server':
+      return [curlOnBehalfOf(values)];
   }
 }
 
@@ -101,19 +104,31 @@ for await (const user of await client.users.list()) console.log(user.email);
 
 const shellQuoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
-/** Without any package. */
-export const curl = (values: QuickstartValues): Snippet => ({
+/** A request for tokens, without any package. */
+const curlFor = (values: QuickstartValues, grantType: string, more: readonly string[] = []): Snippet => ({
   title: 'curl',
   package: undefined,
   install: undefined,
   language: 'sh',
-  code: `curl ${shellQuoted(`${values.issuer}oauth/token`)} \\
-  -d grant_type=client_credentials \\
-  --data-urlencode ${shellQuoted(`client_id=${values.clientId}`)} \\
-  --data-urlencode "client_secret=$CLIENT_SECRET" \\
-  --data-urlencode ${shellQuoted(`audience=${audienceOf(values)}`)}
+  code: `curl ${[
+    shellQuoted(`${values.issuer}oauth/token`),
+    `-d grant_type=${grantType}`,
+    `--data-urlencode ${shellQuoted(`client_id=${values.clientId}`)}`,
+    '--data-urlencode "client_secret=$CLIENT_SECRET"',
+    ...more,
+    `--data-urlencode ${shellQuoted(`audience=${audienceOf(values)}`)}`,
+  ].join(' \\\n  ')}
 `,
 });
+
+export const curl = (values: QuickstartValues): Snippet => curlFor(values, 'client_credentials');
+
+/** RFC 8693: the token of a user that the API has received, for one of another API. */
+const curlOnBehalfOf = (values: QuickstartValues): Snippet =>
+  curlFor(values, 'urn:ietf:params:oauth:grant-type:token-exchange', [
+    '-d subject_token="$RECEIVED_TOKEN"',
+    '-d subject_token_type=urn:ietf:params:oauth:token-type:access_token',
+  ]);
 
 // Quickstart programs for applications in a browser.
 

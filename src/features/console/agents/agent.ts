@@ -36,6 +36,8 @@ export interface AgentDependencies extends AgentsDependencies {
 const PATH = `${AGENTS}/applications/:id`;
 const LOG = `${CONSOLE}/log`;
 const PER_PAGE = 25;
+/** Kept with the API and for all of them. Alone, it says nothing of who the user is. */
+const OFFLINE = 'offline_access';
 
 const form = (
   scopes: readonly string[],
@@ -160,9 +162,11 @@ export const AGENT_PAGE = declareConsolePage<AgentModel>('console/agent');
 async function showAgent(deps: AgentDependencies, ctx: Context, session: ConsoleSession): Promise<void> {
   const { client, registration } = await applicationAt(deps, ctx);
   const time = timesOf(deps, ctx);
+  // A use is written at most once a day, so that an hour would be a wrong one.
+  const day = timesOf(deps, ctx, 'day');
   const agent = await shownAgent(deps.store, client, {
     isBlocked: registration?.blocked_at !== undefined,
-    used: time(registration?.last_used_at),
+    used: day(registration?.last_used_at),
   });
   const after = queryText(ctx, 'after');
   const { records, next } = await deps.store.collection('consents').list({
@@ -183,7 +187,7 @@ async function showAgent(deps: AgentDependencies, ctx: Context, session: Console
       ...(registration && {
         registered: {
           at: time(registration.created_at),
-          until: time(until === undefined ? undefined : until * 1000),
+          until: day(until === undefined ? undefined : until * 1000),
         },
       }),
       isStrict: client.third_party_security_mode !== 'permissive',
@@ -217,13 +221,16 @@ async function shownConsent(
 ): Promise<AgentModel['consents'][number]> {
   const mayReadUsers = session.can('read:users');
   const found = mayReadUsers ? await store.collection('users').get(user) : undefined;
+  const isKeptAtApi = Object.entries(scopes).some(([key, values]) => key !== '' && values.includes(OFFLINE));
   return {
     user,
     name: found?.email ?? user,
     path: found && `${CONSOLE}/users/${encodeURIComponent(user)}`,
-    apis: Object.entries(scopes).map(([key, values]) => ({
-      audience: key === '' ? undefined : (management.audienceOf(key) ?? key),
-      scopes: values.join(' '),
-    })),
+    apis: Object.entries(scopes)
+      .filter(([key, values]) => key !== '' || !(isKeptAtApi && values.every((scope) => scope === OFFLINE)))
+      .map(([key, values]) => ({
+        audience: key === '' ? undefined : (management.audienceOf(key) ?? key),
+        scopes: values.join(' '),
+      })),
   };
 }

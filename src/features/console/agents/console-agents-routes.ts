@@ -92,7 +92,8 @@ async function showAgents(deps: AgentsDependencies, ctx: Context, session: Conso
   const state = Object.hasOwn(STATES, queryText(ctx, 'state')) ? queryText(ctx, 'state') : '';
   const request = { text, state, from: queryText(ctx, 'from') };
   const { records, next } = await pageOf(deps.store, request);
-  const time = timesOf(deps, ctx);
+  // A use is written at most once a day.
+  const day = timesOf(deps, ctx, 'day');
   const others = (await deps.config.clients())
     .filter((client) => client.is_first_party === false)
     .sort((a, b) => a.name.localeCompare(b.name));
@@ -118,7 +119,7 @@ async function showAgents(deps: AgentsDependencies, ctx: Context, session: Conso
         records.map((record) =>
           shownAgent(deps.store, record.client as Client, {
             isBlocked: record.blocked_at !== undefined,
-            used: time(record.last_used_at),
+            used: day(record.last_used_at),
           }),
         ),
       ),

@@ -1,9 +1,11 @@
 // The kinds of applications, and the defaults of a new one.
 import type { Kind } from '../../../capabilities/quickstarts/snippets.ts';
 
+/** What can be created by a click. */
 export const KINDS: readonly Kind[] = ['spa', 'regular_web', 'native', 'non_interactive'];
 
-export const hasUsers = (kind: Kind): boolean => kind !== 'non_interactive';
+/** Whether users log in with it. */
+export const hasUsers = (kind: Kind): boolean => kind !== 'non_interactive' && kind !== 'resource_server';
 
 /** @param callback where its users return to; undefined for one without users. */
 export function newApplication(kind: Kind, name: string, callback: string | undefined): object {
@@ -28,5 +30,5 @@ function originOf(address: string): string | undefined {
 }
 
 export function kindOf(type: unknown): Kind {
-  return KINDS.find((kind) => kind === type) ?? 'regular_web';
+  return type === 'resource_server' ? type : (KINDS.find((kind) => kind === type) ?? 'regular_web');
 }
