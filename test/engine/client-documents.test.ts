@@ -519,6 +519,30 @@ describe('an application that a document describes', () => {
     expect(await isLetIn(url)).to.equal(true);
   });
 
+  it('has nothing that users granted an earlier one at its URL, which was removed or forgotten', async () => {
+    const url = publish();
+    const held: Record<string, () => Promise<unknown>> = {
+      removed: () => managed(server, 'DELETE', `/clients/${encodeURIComponent(url)}`),
+      // As after 30 days without a use, at whose end the domain may be another's.
+      forgotten: () => server.store.collection('registrations').delete(url),
+    };
+    for (const [how, end] of Object.entries(held)) {
+      const agent = createAgent(server);
+      const { code } = await accept(agent, await logIn(agent, server, request(url)));
+      const { refresh_token } = (await exchange(url, code)).json();
+      expect(refresh_token, how).to.be.a('string');
+      const { code: unredeemed } = await accept(
+        agent,
+        await follow(agent, await authorize(agent, request(url, { prompt: 'consent' })), server.url),
+      );
+      await end();
+      const page = await follow(agent, await authorize(agent, request(url)), server.url);
+      expect(page.text, how).to.contain('name="decision"');
+      expect((await refresh(url, refresh_token)).json().error, how).to.equal('invalid_grant');
+      expect((await exchange(url, unredeemed)).json().error, how).to.equal('invalid_grant');
+    }
+  });
+
   it('is ended by its user at the account page, and by a revocation, and logs out', async () => {
     const url = publish({ client_name: 'Ended at the page' });
     const agent = createAgent(server);

@@ -252,6 +252,14 @@ describe('an application that registers itself', () => {
         'Sing1e page',
         'Harbour',
         'Harb0ur',
+        // Letters of Lisu, Coptic and Canadian syllabics, small capitals, a stroke.
+        ...[
+          '\ua4e7arbour',
+          '\u2c8earbour',
+          '\u157carbour',
+          '\u029c\u1d00\u0280\u0299\u1d0f\u1d1c\u0280',
+          'Harb\u00f8ur',
+        ],
       ],
       ...[
         'Ada\u202egnp.exe',
@@ -285,7 +293,18 @@ describe('an application that registers itself', () => {
         'invalid_client_metadata',
       ]);
     }
-    for (const client_name of ['Ada', 'وكيل', 'エージェント', 'Агент', 'Zoë’s agent 2', '👩‍💻'.slice(0, 2)])
+    for (const client_name of [
+      'Ada',
+      'وكيل',
+      'エージェント',
+      'Агент',
+      'AI 助手',
+      'Smørrebrød',
+      'एजेंट GPT',
+      'ตัวแทน',
+      'Zoë’s agent 2',
+      '👩‍💻'.slice(0, 2),
+    ])
       expect((await register({ client_name })).status, client_name).to.equal(201);
     const long = await register({ padding: 'x'.repeat(9_000) });
     expect(long.status).to.equal(413);

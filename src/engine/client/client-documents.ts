@@ -26,6 +26,7 @@ import type { Config } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';
 import { admitsDocument, admitsHostOf } from '../../tenant/registered-clients.ts';
 import { engineEvents, engineLimits } from '../base/engine-declaration.ts';
+import { endGranted } from '../base/granted.ts';
 import {
   clientDocument,
   clientOf,
@@ -234,18 +235,27 @@ function faultOf({ issues: [issue] }: z.ZodError): string {
   return issue === undefined ? 'it is no object' : `${issue.path.join('.')}: ${issue.message}`;
 }
 
-/** Stores an application that a document describes; an application that is seen first is logged. */
+/**
+ * Stores an application that a document describes. One that is seen first is logged, and has nothing of an earlier one at its
+ * URL, which an administrator has removed, or which was forgotten: the URL may be somebody else's by now.
+ */
 async function keep(
   { store, clock, wallClock, events }: DocumentDependencies,
   ctx: Context,
   read: Omit<RegistrationRecord, 'created_at'>,
 ): Promise<void> {
-  let isFirst = false;
-  await store.collection('registrations').upsert(read.id, (current) => {
-    isFirst = current === undefined;
-    const { jwks_uri: _, ...before } = current ?? { created_at: new Date(wallClock()).toISOString() };
-    const isKept = current?.last_used_at !== undefined || current?.blocked_at !== undefined;
+  const registrations = store.collection('registrations');
+  const change = (current: object): RegistrationRecord => {
+    const { jwks_uri: _, ...before } = current as RegistrationRecord;
+    const isKept = before.last_used_at !== undefined || before.blocked_at !== undefined;
     return { ...before, ...read, ...(!isKept && { expiresAt: epochSeconds(clock) + UNUSED_SECONDS }) };
+  };
+  if ((await registrations.update(read.id, change)) !== undefined) return;
+  await endGranted(store, read.id);
+  let isFirst = false;
+  await registrations.upsert(read.id, (current) => {
+    isFirst = current === undefined;
+    return change(current ?? { created_at: new Date(wallClock()).toISOString() });
   });
   if (isFirst)
     events.record({ type: engineEvents.scimd, client_id: read.id, ip: ctx.ip, description: 'seen first' });

@@ -146,6 +146,7 @@ export function registrationFault(
   if (name.trim() !== name || HIDDEN.test(name) || /[<>]/.test(name))
     return fault('client_name has characters that names cannot have');
   if (SCRIPTS.filter((script) => script.test(name)).length > 1) return fault('client_name mixes alphabets');
+  if (UNUSUAL.test(name)) return fault('client_name has letters of an alphabet that names cannot have');
   const taken = takenNames.map(skeleton);
   return taken.includes(skeleton(name)) ? fault('client_name is taken') : undefined;
 }
@@ -161,6 +162,47 @@ const SCRIPTS = [
   /\p{sc=Armenian}/u,
   /\p{sc=Cherokee}/u,
 ];
+
+/** The alphabets that are in wide use (UAX #31 §2.4, table 5), by their codes of ISO 15924. */
+const WIDELY_USED = [
+  ...[
+    'Zyyy',
+    'Arab',
+    'Armn',
+    'Beng',
+    'Bopo',
+    'Cyrl',
+    'Deva',
+    'Ethi',
+    'Geor',
+    'Grek',
+    'Gujr',
+    'Guru',
+    'Hang',
+    'Hani',
+    'Hebr',
+  ],
+  ...[
+    'Hira',
+    'Kana',
+    'Khmr',
+    'Knda',
+    'Laoo',
+    'Latn',
+    'Mlym',
+    'Mymr',
+    'Orya',
+    'Sinh',
+    'Taml',
+    'Telu',
+    'Thaa',
+    'Thai',
+    'Tibt',
+  ],
+];
+
+/** Letters of other alphabets: some have the shapes of Latin ones, such as those of Lisu. */
+const UNUSUAL = new RegExp(`(?=\\p{L})[^${WIDELY_USED.map((code) => `\\p{scx=${code}}`).join('')}]`, 'u');
 
 /** Letters of other alphabets, and digits, by the Latin letters that they look like. */
 const LOOKS: Readonly<Record<string, string>> = Object.fromEntries(
@@ -205,6 +247,9 @@ const LOOKS: Readonly<Record<string, string>> = Object.fromEntries(
       'ɑa',
       'ıi',
     ])
+    // Small capitals, and letters with a stroke, which have no mark to be taken away.
+    .concat(['ᴀa', 'ʙb', 'ᴄc', 'ᴅd', 'ᴇe', 'ꜰf', 'ɢg', 'ʜh', 'ɪi', 'ᴊj', 'ᴋk', 'ʟl', 'ᴍm', 'ɴn', 'ᴏo', 'ᴘp'])
+    .concat(['ʀr', 'ꜱs', 'ᴛt', 'ᴜu', 'ᴠv', 'ᴡw', 'ʏy', 'ᴢz', 'øo', 'łl', 'đd', 'ħh', 'ŧt', 'ƅb', 'ɩi', 'ȷj'])
     .concat(['0o', '1l', '5s', '|l'])
     .map((pair) => [...pair] as [string, string]),
 );

@@ -9,6 +9,7 @@ import type { Store } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';
 import { boundsOf } from '../admission/lifetimes.ts';
 import { endBackchannelRequests } from '../base/backchannel-requests.ts';
+import { endTokensOf } from '../base/granted.ts';
 import type { Device } from '../base/request-extensions.ts';
 import { isOidcScope, toAudience } from '../base/request-extensions.ts';
 import { revokeGrant } from './refresh-families.ts';
@@ -102,10 +103,7 @@ export function refreshTokenDirectory(deps: {
       if (typeof found.payload.grantId === 'string') await revokeGrant(artifacts, found.payload.grantId);
     },
     endAllOf: async (userId, clientId) => {
-      const userArtifacts = (await artifacts.findBy('account', userId)).filter(
-        ({ model, payload }) => model !== 'Session' && payload.clientId === clientId,
-      );
-      await Promise.all(userArtifacts.map(({ id }) => artifacts.delete(id)));
+      await endTokensOf(store, userId, clientId);
       await endBackchannelRequests(deps, userId, { clientId });
     },
     endUnredeemedOf: async (userId, clientId, audience) => {
