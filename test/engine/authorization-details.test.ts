@@ -139,8 +139,10 @@ describe('authorization_details', () => {
   });
 
   it('are listed in full on the consent page, as escaped text', async () => {
-    const { text } = await asked(agent(), [PAYMENT]);
+    const { text } = await asked(agent(), [{ ...PAYMENT, withoutLimit: {}, options: [{}, 'urgent'] }]);
     for (const part of [
+      // A member may mean something by being there.
+      ...['withoutLimit', 'options › 1', 'options › 2'],
       'payment_initiation',
       'initiate, status',
       'instructedAmount › currency',

@@ -51,6 +51,8 @@ function linesOf(value: unknown, path: readonly string[]): DetailLine[] {
   if (Array.isArray(value) && value.every((one) => typeof one !== 'object')) {
     return [{ name: path.join(' › '), value: value.join(', ') }];
   }
+  // It may mean something by being there.
+  if (path.length > 0 && Object.keys(value).length === 0) return [{ name: path.join(' › '), value: '{}' }];
   return Object.entries(value).flatMap(([name, one]) =>
     linesOf(one, [...path, Array.isArray(value) ? String(Number(name) + 1) : name]),
   );

@@ -163,46 +163,11 @@ const SCRIPTS = [
   /\p{sc=Cherokee}/u,
 ];
 
-/** The alphabets that are in wide use (UAX #31 §2.4, table 5), by their codes of ISO 15924. */
-const WIDELY_USED = [
-  ...[
-    'Zyyy',
-    'Arab',
-    'Armn',
-    'Beng',
-    'Bopo',
-    'Cyrl',
-    'Deva',
-    'Ethi',
-    'Geor',
-    'Grek',
-    'Gujr',
-    'Guru',
-    'Hang',
-    'Hani',
-    'Hebr',
-  ],
-  ...[
-    'Hira',
-    'Kana',
-    'Khmr',
-    'Knda',
-    'Laoo',
-    'Latn',
-    'Mlym',
-    'Mymr',
-    'Orya',
-    'Sinh',
-    'Taml',
-    'Telu',
-    'Thaa',
-    'Thai',
-    'Tibt',
-  ],
-];
-
-/** Letters of other alphabets: some have the shapes of Latin ones, such as those of Lisu. */
-const UNUSUAL = new RegExp(`(?=\\p{L})[^${WIDELY_USED.map((code) => `\\p{scx=${code}}`).join('')}]`, 'u');
+/**
+ * Letters of alphabets that are not in wide use (UAX #31 §2.4, table 5): some have the shapes of Latin ones, such as those of Lisu.
+ */
+const UNUSUAL =
+  /(?=\p{L})[^\p{scx=Zyyy}\p{scx=Arab}\p{scx=Armn}\p{scx=Beng}\p{scx=Bopo}\p{scx=Cyrl}\p{scx=Deva}\p{scx=Ethi}\p{scx=Geor}\p{scx=Grek}\p{scx=Gujr}\p{scx=Guru}\p{scx=Hang}\p{scx=Hani}\p{scx=Hebr}\p{scx=Hira}\p{scx=Kana}\p{scx=Khmr}\p{scx=Knda}\p{scx=Laoo}\p{scx=Latn}\p{scx=Mlym}\p{scx=Mymr}\p{scx=Orya}\p{scx=Sinh}\p{scx=Taml}\p{scx=Telu}\p{scx=Thaa}\p{scx=Thai}\p{scx=Tibt}]/u;
 
 /** Letters of other alphabets, and digits, by the Latin letters that they look like. */
 const LOOKS: Readonly<Record<string, string>> = Object.fromEntries(
