@@ -388,9 +388,20 @@ describe('an application that registers itself', () => {
         client_id: client.client_id,
         client_name: 'Some agent',
       });
-      const { code } = await login(client.client_id);
-      const { refresh_token } = (await exchange(client.client_id, code)).json();
+      const { code } = await login(client.client_id, { scope: 'openid tools:read offline_access' });
+      const { refresh_token, access_token } = (await exchange(client.client_id, code)).json();
+      const opaque = await login(client.client_id, { resource: '', scope: 'openid' });
+      const tokens = [access_token, (await exchange(client.client_id, opaque.code)).json().access_token];
+      const profiles = () =>
+        Promise.all(
+          tokens.map(async (one) => {
+            const headers = { authorization: `Bearer ${one}` };
+            return (await createAgent(server).request('/userinfo', { headers })).status;
+          }),
+        );
+      expect(await profiles()).to.deep.equal([200, 200]);
       expect((await own(client, 'DELETE')).status).to.equal(204);
+      expect(await profiles()).to.deep.equal([401, 401]);
       expect((await own(client, 'GET')).status).to.equal(401);
       const refreshed = await token(createAgent(server), {
         grant_type: 'refresh_token',

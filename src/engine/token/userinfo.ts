@@ -90,6 +90,8 @@ export function userinfo(deps: UserinfoDependencies): Userinfo {
       const token = accessToken(ctx);
       const found = 'status' in token ? token : ((await readToken(token.value)) ?? refusalOf(token.value));
       if ('status' in found) return void refuse(ctx, found);
+      // Tokens of an application end when it is removed or blocked.
+      if ((await deps.config.client(found.clientId)) === undefined) return void refuse(ctx, UNKNOWN);
       if (!('status' in token)) await deps.checkPossession(ctx, token.value, found);
       if (!found.scopes.includes('openid')) return void refuse(ctx, NO_OPENID);
       tokens.set(ctx, found);
