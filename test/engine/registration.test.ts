@@ -470,6 +470,18 @@ describe('an application that registers itself', () => {
       }
     });
 
+    it('asks its user each time where any program of the device may wait for the answer', async () => {
+      for (const redirect_uri of ['http://app.localhost/callback', 'https://localhost:8443/callback']) {
+        const { client_id } = await registered({ redirect_uris: [redirect_uri] });
+        const agent = createAgent(server);
+        const page = await logIn(agent, server, request(client_id, { redirect_uri }));
+        expect(page.text, redirect_uri).to.contain('a program on this device');
+        expect(await decide(agent, page)).to.have.property('code');
+        const again = await authorize(agent, request(client_id, { redirect_uri }));
+        expect((await follow(agent, again, server.url)).text, redirect_uri).to.contain('name="decision"');
+      }
+    });
+
     it('has its token and secret nowhere in the store as they are', async () => {
       const client = await registered({ token_endpoint_auth_method: 'client_secret_post' });
       const stored = JSON.stringify(await server.store.collection('registrations').get(client.client_id));

@@ -1,5 +1,6 @@
 // Third-party applications: strangers operate them. What they may do, and what is shown of them.
 // docs/understand/decisions/clients-keys.md#a-third-party-application-is-strict-unless-it-says-otherwise
+import { isLoopback } from '../../http/loopback.ts';
 
 export const SECURITY_MODES = ['strict', 'permissive'] as const;
 
@@ -99,9 +100,9 @@ export type Recipient = { host: string } | { scheme: string } | { device: true }
 export function recipientOf(callback: string): Recipient | undefined {
   const url = URL.parse(callback);
   if (url === null) return undefined;
-  if (url.protocol === 'https:') return { host: url.host };
-  if (url.protocol !== 'http:') return { scheme: url.protocol };
-  return /^(localhost|127(\.\d+){3}|\[::1\])$/.test(url.hostname) ? { device: true } : { host: url.host };
+  if (url.protocol !== 'https:' && url.protocol !== 'http:') return { scheme: url.protocol };
+  // Names below localhost, too: browsers take them to the device (RFC 6761 §6.3).
+  return isLoopback(url.hostname) ? { device: true } : { host: url.host };
 }
 
 /** Returns the host to which a redirect URI leads; undefined where any program of a device can be there. */
