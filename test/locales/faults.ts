@@ -70,7 +70,7 @@ export function faultsOf(tag: string): string[] {
       else for (const fault of faultsIn(message, source, { key, language, folder })) say(fault);
     }
   }
-  return [...faults, ...repeatedKeys(tag), ...labelFaults({ ...inherited, ...messagesOf(tag) })];
+  return [...faults, ...repeatedKeys(tag), ...labelFaults(tag, { ...inherited, ...messagesOf(tag) })];
 }
 
 /** Texts that are read aloud in place of a text that is seen. */
@@ -87,14 +87,21 @@ const LABELS: Readonly<Record<string, string>> = {
 };
 
 /** Checks that who says what a button shows reaches it, also where another text is read aloud (WCAG 2.2 §2.5.3). */
-function labelFaults(messages: Messages): string[] {
+function labelFaults(tag: string, messages: Messages): string[] {
   return Object.entries(LABELS).flatMap(([label, shown]) => {
-    const [said, seen] = [messages[label], messages[shown]].map((one) =>
-      one?.toLowerCase().replaceAll('\u00AD', ''),
+    const [said, seen] = [messages[label], messages[shown]].map(
+      (one) => one && ` ${wordsOf(one, tag).join(' ')} `,
     );
     if (said === undefined || seen === undefined || said.includes(seen)) return [];
     return [`${label}: does not contain what is seen, “${messages[shown]}”: ${messages[label]}`];
   });
+}
+
+function wordsOf(text: string, tag: string): string[] {
+  const plain = text.toLowerCase().replaceAll('\u00AD', '').replaceAll('’', ' ');
+  return [...new Intl.Segmenter(tag, { granularity: 'word' }).segment(plain)]
+    .filter(({ isWordLike }) => isWordLike === true)
+    .map(({ segment }) => segment);
 }
 
 const folderOf = (key: string): string => PARTS.find((part) => key.startsWith(`${part}.`)) ?? '';
