@@ -59,7 +59,7 @@ export function isClientUrl(text: string): boolean {
 export const isStrangerId = (clientId: string): boolean =>
   isRegistrationId(clientId) || isClientUrl(clientId);
 
-/** The characters of a record at most; a registration allows about half of it. */
+/** The characters of a record at most. A registration whose callbacks are many and long would have more, and is refused. */
 const MAX_LENGTH = 8_000;
 
 type Kind = 'unused' | 'unused document' | 'used';
