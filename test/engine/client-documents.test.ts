@@ -526,6 +526,12 @@ describe('an application that a document describes', () => {
       // As after 30 days without a use, at whose end the domain may be another's.
       forgotten: () => server.store.collection('registrations').delete(url),
     };
+    const registerByHand = () =>
+      managed(server, 'POST', '/clients/cimd/register', { external_client_id: url });
+    held['removed, and registered by an administrator'] = async () => {
+      await held.removed?.();
+      expect((await registerByHand()).status).to.equal(200);
+    };
     for (const [how, end] of Object.entries(held)) {
       const agent = createAgent(server);
       const { code } = await accept(agent, await logIn(agent, server, request(url)));

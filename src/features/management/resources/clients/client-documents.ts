@@ -2,6 +2,7 @@
 // Metadata Document, draft-ietf-oauth-client-id-metadata-document). Only who may create clients registers them.
 // docs/understand/decisions/clients-keys.md#an-application-with-a-metadata-document-has-its-url-as-client_id
 import { z } from 'zod';
+import { endGranted } from '../../../../engine/base/granted.ts';
 import { type KeyCredential, keysOf, withKeys } from '../../../../engine/client/client-metadata.ts';
 import { isLoopback } from '../../../../http/loopback.ts';
 import type { Outbound } from '../../../../http/outbound/outbound.ts';
@@ -158,6 +159,10 @@ async function register(
     const client = checkedBy(clientSchema, { ...THIRD_PARTY, ...before, ...fields, ...kept, client_id });
     return withDefaults(client, () => deps.random(48).toString('base64url'));
   };
+  const registrations = deps.store.collection('registrations');
+  const known = (await clients.get(client_id)) ?? (await registrations.get(client_id));
+  // What users granted an application that was removed or forgotten is not this one's.
+  if (known === undefined) await endGranted(deps.store, client_id);
   const registered = await clients.upsert(client_id, (current) => {
     if (current === undefined) return parsed({});
     const { id: _, ...before } = current;
@@ -175,7 +180,7 @@ async function register(
     return { ...parsed(before, kept), grant_types };
   });
   // From now on it is as its record says, and not as its document at the latest login.
-  await deps.store.collection('registrations').delete(client_id);
+  await registrations.delete(client_id);
   return registered;
 }
 
