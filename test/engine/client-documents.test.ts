@@ -777,6 +777,119 @@ describe('an application that a document describes', () => {
     });
   });
 
+  describe('that has registered where its request objects are', () => {
+    const requestObject = (
+      client_id: string,
+      over: object = {},
+      { privateKey, credential: { kid }, alg } = key,
+    ) =>
+      new SignJWT({ ...request(client_id), state: 'of-the-object', ...over })
+        .setProtectedHeader({ alg, kid })
+        .setIssuer(client_id)
+        .setAudience(server.issuer)
+        .sign(privateKey);
+    const jwt =
+      (text: string, type = 'application/jwt'): Served =>
+      (response) =>
+        response.writeHead(200, { 'content-type': type }).end(text);
+    const register = async (...paths: string[]) => {
+      const request_uris = paths.map((path) => `${origin}${path}`);
+      const answer = await createAgent(server).request('/oidc/register', {
+        json: {
+          ...DESCRIBED,
+          token_endpoint_auth_method: 'private_key_jwt',
+          jwks: await setOf(key),
+          request_uris,
+        },
+      });
+      expect(answer.status, answer.text).to.equal(201);
+      return answer.json() as { client_id: string; request_uris?: string[] };
+    };
+    /** Asks for a login by a reference, with parameters beside it that do not count. */
+    const refer = (client_id: string, path: string, agent = createAgent(server)) =>
+      authorize(agent, { ...request(client_id, { state: 'beside' }), request_uri: `${origin}${path}` });
+    before(() => setTenant({ dynamic_client_registration_security_mode: 'permissive' }));
+    after(() => setTenant({ dynamic_client_registration_security_mode: null }));
+
+    it('asks by a reference to one, whose parameters alone count', async () => {
+      const { client_id, request_uris } = await register('/request.jwt#one');
+      expect(request_uris).to.deep.equal([`${origin}/request.jwt#one`]);
+      served.set('/request.jwt', jwt(await requestObject(client_id)));
+      const agent = createAgent(server);
+      const reference = { client_id, request_uri: `${origin}/request.jwt#one`, state: 'beside' };
+      const answer = await accept(agent, await logIn(agent, server, reference));
+      expect(answer).to.include({ state: 'of-the-object' });
+      expect(asked).to.include('/request.jwt');
+      const metadata = (await createAgent(server).get('/.well-known/openid-configuration')).json();
+      expect(metadata).to.include({
+        request_uri_parameter_supported: true,
+        require_request_uri_registration: true,
+      });
+    });
+
+    it('has none read that it, or nobody, has registered, nor one that is pushed', async () => {
+      const { client_id } = await register('/mine.jwt#one');
+      await register('/theirs.jwt');
+      for (const path of ['/mine.jwt', '/mine.jwt#two', '/theirs.jwt', '/nobodys.jwt']) {
+        const { error } = responseOf(await refer(client_id, path));
+        expect(error, path).to.equal('request_uri_not_supported');
+      }
+      const pushed = await createAgent(server).request('/oauth/par', {
+        form: {
+          ...request(client_id),
+          request_uri: `${origin}/mine.jwt#one`,
+          ...(await assertion(client_id)),
+        },
+      });
+      expect(pushed.status).to.equal(400);
+      expect(asked).to.deep.equal([]);
+    });
+
+    it('gets the same answer whatever a host does, and none of what others have signed', async () => {
+      const { client_id } = await register('/object.jwt');
+      const good = await requestObject(client_id);
+      for (const answer of [
+        jwt(good, 'text/html'),
+        jwt('x'.repeat(6_000)),
+        (response: http.ServerResponse) => response.writeHead(404).end(good),
+        (response: http.ServerResponse) => response.writeHead(302, { location: `${origin}/good.jwt` }).end(),
+      ]) {
+        served.set('/object.jwt', answer);
+        expect(responseOf(await refer(client_id, '/object.jwt'))).to.include({
+          error: 'invalid_request_uri',
+          error_description: 'The request object at request_uri cannot be used.',
+        });
+      }
+      for (const object of [
+        await requestObject(client_id, {}, await clientKey('ES256')),
+        await requestObject('another'),
+        await requestObject(client_id, { request_uri: `${origin}/object.jwt` }),
+        'no.jwt',
+      ]) {
+        served.set('/object.jwt', jwt(object));
+        const { error } = responseOf(await refer(client_id, '/object.jwt'));
+        expect(error, object).to.equal('invalid_request_object');
+      }
+      served.set('/object.jwt', jwt(good, 'application/oauth-authz-req+jwt'));
+      expect((await refer(client_id, '/object.jwt')).headers.location).to.match(/^\/u\//);
+    });
+
+    it('registers none where applications register as strict', async () => {
+      await setTenant({ dynamic_client_registration_security_mode: null });
+      try {
+        const { client_id, ...registered } = await register('/strict.jwt');
+        expect(registered).not.to.have.property('request_uris');
+        const { status, text } = await refer(client_id, '/strict.jwt');
+        expect([status, text.includes('request_uri_not_supported')], text).to.deep.equal([400, true]);
+        expect(asked).to.deep.equal([]);
+        const metadata = (await createAgent(server).get('/.well-known/openid-configuration')).json();
+        expect(metadata).to.include({ request_uri_parameter_supported: false });
+      } finally {
+        await setTenant({ dynamic_client_registration_security_mode: 'permissive' });
+      }
+    });
+  });
+
   describe('in a flood', () => {
     it('is limited by caller and by host, but for documents that were read before', async () => {
       const {

@@ -1,5 +1,6 @@
 // Applications that register themselves (RFC 7591, RFC 7592), as agents do.
 import { expect } from 'chai';
+import { createLocalJWKSet, jwtVerify } from 'jose';
 import { managed } from '../actions/support.ts';
 import { managementToken, startManaged } from '../management/support.ts';
 import { type Agent, type Answer, createAgent, readForm } from '../support/agent.ts';
@@ -532,6 +533,29 @@ describe('an application that registers itself', () => {
     } finally {
       await own.stop();
     }
+  });
+
+  it('reads what it may know of the user as a JWT, if it has registered that', async () => {
+    const client = await registered({ userinfo_signed_response_alg: 'RS256' });
+    expect(client).to.include({ userinfo_signed_response_alg: 'RS256' });
+    const { code } = await login(client.client_id, { scope: 'openid email' });
+    const { access_token } = (await exchange(client.client_id, code)).json();
+    const answer = await createAgent(server).get('/userinfo', { authorization: `Bearer ${access_token}` });
+    expect(answer.headers['content-type']).to.match(/^application\/jwt/);
+    const keys = createLocalJWKSet({
+      keys: (await createAgent(server).get('/.well-known/jwks.json')).json().keys,
+    });
+    const { payload: claims, protectedHeader } = await jwtVerify(answer.text, keys, {
+      issuer: server.issuer,
+      audience: client.client_id,
+    });
+    expect(protectedHeader).to.include({ alg: 'RS256' });
+    expect(Object.keys(claims)).to.have.members(['sub', 'email', 'email_verified', 'iss', 'aud']);
+    // It is no ID token.
+    const logout = await createAgent(server).get(`/oidc/logout?id_token_hint=${answer.text}`);
+    expect(logout.status).to.equal(400);
+    const refused = await register({ userinfo_signed_response_alg: 'none' });
+    expect([refused.status, refused.json().error]).to.deep.equal([400, 'invalid_client_metadata']);
   });
 
   it('is limited by address, and a flood takes the place of its own alone', async () => {

@@ -9,9 +9,9 @@ const OPEN =
   authenticator_types authorization_details binding_message challenge_type claims client_assertion_type client_id client_name client_uri
   code_challenge code_challenge_method connection connection_scope credential_type delivery_method display dpop_jkt email
   family_name federated given_name grant_type grant_types id_token_signed_response_alg invitation jwks jwks_uri login_hint logo_uri logout_hint max_age metadata name nickname nonce
-  oob_channels organization phone_number picture post_logout_redirect_uri prompt realm redirect_uri redirect_uris rel requested_expiry
+  oob_channels organization phone_number picture post_logout_redirect_uri prompt realm redirect_uri redirect_uris rel request_uris requested_expiry
   requested_token_type resource response_mode response_type response_types returnTo scope screen_hint send state sub_id subject_type
-  subject_token_type token_endpoint_auth_method token_type_hint ui_locales user_metadata user_profile username`.split(
+  subject_token_type token_endpoint_auth_method token_type_hint ui_locales user_metadata user_profile userinfo_signed_response_alg username`.split(
     /\s+/,
   );
 

@@ -10,12 +10,14 @@ import { AuthError } from '../../http/errors.ts';
 import { CREDENTIAL_ALGORITHMS } from '../../records/clients/client-credentials.ts';
 import { expiryOf, isNameOnly, publicKeyOf } from '../../records/clients/client-keys.ts';
 import { profileOf } from '../../records/clients/compliance-levels.ts';
+import { isSelfRegistered } from '../../records/clients/third-parties.ts';
 import type { Client } from '../../records/collections.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Store } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';
 import { OBJECT_REUSED, recordObjectUse } from '../base/request-replay.ts';
 import { requestFault, strictRequestFault } from '../client/applications.ts';
+import type { ClientDocuments } from '../client/client-documents.ts';
 import type { ServerLoginCallbacks } from '../client/server-login-callbacks.ts';
 import { INVALID_REQUEST_URI, isPushedUri, type PushedRequests } from './pushed-requests.ts';
 import { uidOfState } from './restarted-request.ts';
@@ -44,6 +46,7 @@ interface Dependencies {
   wallClock: Clock;
   serverLoginCallbacks: Pick<ServerLoginCallbacks, 'has'>;
   pushedRequests: Pick<PushedRequests, 'claim'>;
+  documents: Pick<ClientDocuments, 'requestAt'>;
 }
 
 export interface RequestReader {
@@ -65,7 +68,7 @@ const PUSH_REQUIRED = 'Pushed Authorization Request must be used';
 const OBJECT_REQUIRED = 'Request Object must be used by this client';
 
 export function requestReader(deps: Dependencies): RequestReader {
-  const { config, serverLoginCallbacks, pushedRequests } = deps;
+  const { config, serverLoginCallbacks, pushedRequests, documents } = deps;
   return {
     authorization: async (ctx, received, browser) => {
       const clientId = typeof received.client_id === 'string' ? received.client_id : '';
@@ -91,8 +94,12 @@ export function requestReader(deps: Dependencies): RequestReader {
         typeof received.redirect_uri === 'string' && serverLoginCallbacks.has(received.redirect_uri);
       if (isOwn && request === undefined) return { parameters: received };
       if (mustPush(config, client)) return refusedRequest(received, 'invalid_request', PUSH_REQUIRED);
-      if (received.request_uri !== undefined) return checkCompliance(client, { parameters: received }, false);
-      const read = checkCompliance(client, await withObject(deps, client, received), false);
+      const brought = await withReferenced(documents, ctx, { client, received });
+      if ('refused' in brought) return brought;
+      const { parameters } = brought;
+      // One that is not registered: the engine refuses it.
+      if (parameters.request_uri !== undefined) return checkCompliance(client, { parameters }, false);
+      const read = checkCompliance(client, await withObject(deps, client, parameters), false);
       return profileOf(client) === undefined ? read : refuseReusedObject(deps, client, read);
     },
     pushed: async (clientId, received) => {
@@ -103,6 +110,24 @@ export function requestReader(deps: Dependencies): RequestReader {
       return checkCompliance(client, await withObject(deps, client, received), true);
     },
   };
+}
+
+// docs/understand/decisions/authorize.md#a-request_uri-of-an-application-is-read-where-it-has-registered-it
+/** Returns the request with the object at its `request_uri` in place of that, if its application has registered it. */
+async function withReferenced(
+  documents: Dependencies['documents'],
+  ctx: Context,
+  { client, received }: { client: Client; received: ParsedUrlQuery },
+): Promise<ReceivedRequest> {
+  const { request_uri: uri, ...beside } = received;
+  if (typeof uri !== 'string' || beside.request !== undefined) return { parameters: received };
+  try {
+    const request = await documents.requestAt(ctx, client.client_id, uri);
+    return { parameters: request === undefined ? received : { ...beside, request } };
+  } catch (thrown) {
+    if (!(thrown instanceof AuthError) || thrown.status !== 400) throw thrown;
+    return refusedRequest(received, thrown.error, thrown.error_description);
+  }
 }
 
 /** Returns the request, refused if its object was used before. */
@@ -220,7 +245,10 @@ type Credential = NonNullable<Client['signed_request_object']>['credentials'][nu
 
 /** Returns the keys of a client's request objects that have not expired. @param now epoch milliseconds. */
 function requestObjectKeys(client: Client, now: number): readonly Credential[] {
-  const keys = client.signed_request_object?.credentials ?? [];
+  const { signed_request_object: object, client_authentication_methods: methods } = client;
+  // An application that registers itself has one key set for all that it signs (OpenID Connect Registration 1.0 §2, `jwks`).
+  const registered = isSelfRegistered(client) ? methods?.private_key_jwt?.credentials : undefined;
+  const keys = object?.credentials ?? registered ?? [];
   return keys.filter((key) => expiryOf(key) > now && !isNameOnly(key));
 }
 

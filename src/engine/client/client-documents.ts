@@ -14,6 +14,7 @@ import { OutboundError } from '../../http/outbound/outbound-error.ts';
 import { registrableDomain } from '../../records/clients/allowed-urls.ts';
 import {
   isClientUrl,
+  isRegistrationId,
   isStrangerId,
   type RegistrationRecord,
   UNUSED_SECONDS,
@@ -64,6 +65,12 @@ export interface ClientDocuments {
   renewKeys(ctx: Context, assertion: string | undefined): Promise<void>;
   /** Returns the keys at a `jwks_uri`, and until when they are used. @throws AuthError 400 `invalid_client_metadata`, 429, 503. */
   keysAt(ctx: Context, url: string): Promise<{ keys: KeyCredential[]; freshUntil: number }>;
+  /**
+   * Returns the request object at a `request_uri` that an application has registered (OpenID Connect Core §6.2); undefined for
+   * a URI that it has not, which is not called.
+   * @throws AuthError 400 `invalid_request_uri`, 429, 503.
+   */
+  requestAt(ctx: Context, clientId: string, uri: string): Promise<string | undefined>;
 }
 
 /** The largest document and key set, bytes: the draft's own recommendation (§8.7). */
@@ -87,7 +94,8 @@ interface Fetched {
 export function clientDocuments(deps: DocumentDependencies): ClientDocuments {
   const { store, config, clock } = deps;
   const registrations = store.collection('registrations');
-  const fetchObject = objectFetcher(deps);
+  const fetchObject = onceAtATime((url) => fetchDocument(deps, url));
+  const fetchRequest = onceAtATime((url) => fetchText(deps, url, REQUEST_OBJECT));
   const documents = documentReader(deps, fetchObject);
   const isFresh = ({ fresh_until: until = 0 }: Pick<RegistrationRecord, 'fresh_until'>) =>
     until > epochSeconds(clock);
@@ -151,6 +159,19 @@ export function clientDocuments(deps: DocumentDependencies): ClientDocuments {
         throw thrown instanceof OutboundError ? keysUnreadable(thrown) : thrown;
       }
     },
+    requestAt: async (ctx, clientId, uri) => {
+      const known = isRegistrationId(clientId) ? await registrations.get(clientId) : undefined;
+      const { request_uris: registered } = known?.metadata ?? {};
+      if (!Array.isArray(registered) || !registered.includes(uri)) return undefined;
+      try {
+        await admitFetch(ctx, uri, 'new');
+        const [url = uri] = uri.split('#');
+        const { text } = await fetchRequest(url);
+        return text;
+      } catch (thrown) {
+        throw thrown instanceof OutboundError ? requestUnreadable(thrown) : thrown;
+      }
+    },
   };
 }
 
@@ -162,6 +183,9 @@ const unreadable = (cause: unknown) =>
 
 const keysUnreadable = (cause: unknown) =>
   new AuthError(400, 'invalid_client_metadata', 'The keys at jwks_uri cannot be used.', { cause });
+
+const requestUnreadable = (cause: unknown) =>
+  new AuthError(400, 'invalid_request_uri', 'The request object at request_uri cannot be used.', { cause });
 
 /** Only of a document that names itself, which nobody serves by accident: its author is told what is wrong. */
 const invalid = (what: string) =>
@@ -281,40 +305,67 @@ async function spendHost(
 }
 
 /**
- * Makes the function that fetches a JSON object, once at a time from each URL.
- * @throws OutboundError when there is none, AuthError 503 when too many are being fetched.
+ * Limits a function that fetches from URLs: it runs once at a time for each.
+ * @throws AuthError 503 when too many are being fetched.
  */
-function objectFetcher({
-  strangersOutbound,
-  wallClock,
-}: Pick<DocumentDependencies, 'strangersOutbound' | 'wallClock'>) {
-  const running = new Map<string, Promise<Fetched>>();
-  return (url: string): Promise<Fetched> => {
+function onceAtATime<T>(fetchFrom: (url: string) => Promise<T>): (url: string) => Promise<T> {
+  const running = new Map<string, Promise<T>>();
+  return (url) => {
     const before = running.get(url);
     if (before !== undefined) return before;
     if (running.size >= MAX_FETCHES) return Promise.reject(serverBusy());
-    const work = fetchObject(strangersOutbound, url, wallClock()).finally(() => running.delete(url));
+    const work = fetchFrom(url).finally(() => running.delete(url));
     running.set(url, work);
     return work;
   };
 }
 
-/** A redirect could lead to the document of somebody else, or into a network that strangers cannot reach (§5, §8.6). */
-async function fetchObject(outbound: Pick<Outbound, 'fetch'>, url: string, now: number): Promise<Fetched> {
+const JSON_OBJECT = { accept: 'application/json', type: /^application\/(?:[a-z\d.!#$&^_-]+\+)?json$/ };
+/** RFC 9101 §10.2; OpenID Connect Core §6.2 names no type, and others send `application/jwt`. */
+const REQUEST_OBJECT = {
+  accept: 'application/oauth-authz-req+jwt, application/jwt',
+  type: /^application\/(?:oauth-authz-req\+)?jwt$/,
+};
+
+type Fetching = Pick<DocumentDependencies, 'strangersOutbound' | 'wallClock'>;
+
+/** @throws OutboundError when there is no JSON object. */
+async function fetchDocument(deps: Fetching, url: string): Promise<Fetched> {
+  const { text, headers } = await fetchText(deps, url, JSON_OBJECT);
+  const parsed = z.record(z.string(), z.unknown()).safeParse(parsedJson(text));
+  if (!parsed.success) throw new OutboundError('invalid', 'the answer is no JSON object');
+  return { body: parsed.data, lifetime: lifetimeOf(headers, deps.wallClock()) };
+}
+
+function parsedJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * A redirect could lead to the document of somebody else, or into a network that strangers cannot reach (§5, §8.6).
+ * @throws OutboundError when there is no text of the type.
+ */
+async function fetchText(
+  { strangersOutbound }: Fetching,
+  url: string,
+  { accept, type }: { accept: string; type: RegExp },
+): Promise<{ text: string; headers: Headers }> {
   const fail = (why: string) => new OutboundError('invalid', why);
   if (!isFetchable(url)) throw new OutboundError('refused', 'its host is an address, or its port another');
-  const response = await outbound.fetch(url, {
-    headers: { accept: 'application/json' },
+  const response = await strangersOutbound.fetch(url, {
+    headers: { accept },
     redirect: 'manual',
     timeout: TIMEOUT,
     maxBytes: MAX_BYTES,
   });
   if (response.status !== 200) throw fail(`the answer has the status ${response.status}`);
-  const [type = ''] = (response.headers.get('content-type') ?? '').toLowerCase().split(';');
-  if (!/^application\/(?:[a-z\d.!#$&^_-]+\+)?json$/.test(type.trim())) throw fail('the answer is no JSON');
-  const parsed = z.record(z.string(), z.unknown()).safeParse(await response.json().catch(() => undefined));
-  if (!parsed.success) throw fail('the answer is no JSON object');
-  return { body: parsed.data, lifetime: lifetimeOf(response.headers, now) };
+  const [sent = ''] = (response.headers.get('content-type') ?? '').toLowerCase().split(';');
+  if (!type.test(sent.trim())) throw fail('the answer has another type');
+  return { text: await response.text(), headers: response.headers };
 }
 
 /** Whether a stranger may have it fetched: from the port of https of a named host, so that no ports can be tried. */

@@ -61,6 +61,12 @@ export const registrationBody = z.object({
   response_types: z.array(z.string().max(100)).max(20).default(['code']),
   application_type: z.enum(['web', 'native']).optional(),
   id_token_signed_response_alg: z.literal('RS256').optional(),
+  userinfo_signed_response_alg: z.literal('RS256').optional(),
+  request_uris: z
+    .array(webAddress)
+    .max(5)
+    .optional()
+    .describe('Where its request objects are; left out unless applications may register as permissive.'),
   subject_type: z.literal('public').optional(),
 });
 
@@ -304,6 +310,7 @@ export function clientOf(
     ...(method !== 'private_key_jwt' && { token_endpoint_auth_method: method }),
     ...(secret !== undefined && { client_secret: secret }),
     ...(keys !== undefined && withKeys(keys)),
+    userinfo_signed_response_alg: registration.userinfo_signed_response_alg,
     ...STRANGERS,
     third_party_security_mode: mode,
     ...(isDescribed && { external_client_id: clientId }),
@@ -333,6 +340,7 @@ export function placesOf(callbacks: readonly string[]): string {
 export function metadataOf(registration: Registration, client: ClientRecord): Record<string, unknown> {
   const mode = client.third_party_security_mode ?? 'strict';
   const { client_uri, jwks_uri, application_type, id_token_signed_response_alg: alg } = registration;
+  const { userinfo_signed_response_alg: userinfoAlg, request_uris } = registration;
   return {
     client_id: client.client_id,
     client_name: client.name,
@@ -345,6 +353,8 @@ export function metadataOf(registration: Registration, client: ClientRecord): Re
     ...(client_uri !== undefined && { client_uri }),
     application_type: application_type ?? (client.app_type === 'native' ? 'native' : 'web'),
     ...(alg !== undefined && { id_token_signed_response_alg: alg }),
+    ...(userinfoAlg !== undefined && { userinfo_signed_response_alg: userinfoAlg }),
+    ...(request_uris !== undefined && mode === 'permissive' && { request_uris }),
     subject_type: 'public',
   };
 }

@@ -185,8 +185,17 @@ async function makeMetadata(deps: EngineRoutesDependencies, ctx: Context): Promi
     acr_values_supported,
     ...(isStandard ? {} : deps.endpoints),
   };
-  if (config.settings().tenant.flags.enable_dynamic_client_registration === true)
+  const { flags, dynamic_client_registration_security_mode: mode } = config.settings().tenant;
+  if (flags.enable_dynamic_client_registration === true) {
     metadata.registration_endpoint = `${String(metadata.issuer)}oidc/register`;
+    metadata.userinfo_signing_alg_values_supported = ['RS256'];
+    // Only of applications that register themselves, and what they have registered.
+    if (mode === 'permissive')
+      Object.assign(metadata, {
+        request_uri_parameter_supported: true,
+        require_request_uri_registration: true,
+      });
+  }
   if (config.settings().tenant.client_id_metadata_document_supported === true)
     metadata.client_id_metadata_document_supported = true;
   if (!acceptsPushedRequests(config)) delete metadata.pushed_authorization_request_endpoint;

@@ -251,9 +251,9 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
   const enter = engineEntrance(provider, renew, readBasic);
   const grantStorage = storeGrants(provider, parts.loginActions);
   const waiting = waitingRequests(provider, deps);
-  const receiving = { enter, requestReader: requestReader({ ...shared, issuer }) };
   const lackingLogin = requestsLackingLogin(provider);
   const documents = clientDocuments(deps);
+  const receiving = { enter, requestReader: requestReader({ ...shared, issuer, documents }) };
   const authorizing = {
     ...{ ...receiving, provider, sessions, grantStorage, browsers, lackingLogin, waitingRequests: waiting },
   };

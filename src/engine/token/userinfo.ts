@@ -4,6 +4,8 @@ import { randomUUID } from 'node:crypto';
 import type { Context } from 'koa';
 import type Provider from 'oidc-provider';
 import type { AccessToken, Grant } from 'oidc-provider';
+import { signJwt } from '../../capabilities/signing/jwt.ts';
+import type { Signing } from '../../capabilities/signing/signing.ts';
 import { bodyFields } from '../../http/server/body.ts';
 import { profileOf } from '../../records/clients/compliance-levels.ts';
 import type { Clock } from '../../runtime/clock.ts';
@@ -36,6 +38,7 @@ export interface UserinfoDependencies extends UserinfoTokenDependencies {
   organizations: Pick<Organizations, 'claims' | 'isMember'>;
   customClaims: CustomClaims;
   checkPossession: CheckPossession;
+  signing: Pick<Signing, 'sign' | 'current'>;
 }
 
 /** A refusal (RFC 6750 §3.1). */
@@ -111,7 +114,7 @@ export function userinfo(deps: UserinfoDependencies): Userinfo {
       const then = userAtIssue(user, token);
       const all = token.claims.length === 0 ? {} : standardClaims(then, OIDC_SCOPES, { updatedAt });
       const { userId, clientId, organization } = token;
-      ctx.body = {
+      const claims = {
         // Spread first, so that no custom claim replaces one of ours.
         ...(await deps.customClaims.of({ to: 'userinfo', userId, clientId, organization })),
         sub: user.id,
@@ -120,6 +123,15 @@ export function userinfo(deps: UserinfoDependencies): Userinfo {
         // After the profile, so that no attribute of a user can replace it.
         ...(await membership(deps.organizations, token)),
       };
+      const alg = client?.userinfo_signed_response_alg;
+      if (alg === undefined) {
+        ctx.body = claims;
+        return;
+      }
+      // OpenID Connect Core §5.3.2. Without `iat` and `exp` it cannot pass for an ID token.
+      const named = { ...claims, iss: deps.provider.issuer, aud: clientId };
+      ctx.type = 'application/jwt';
+      ctx.body = await signJwt(deps.signing, { alg, typ: 'JWT' }, named);
     },
   };
 }

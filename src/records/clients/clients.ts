@@ -124,6 +124,8 @@ const clientFields = z.looseObject({
     .prefault({}),
   /** Our own member, named as in OpenID Connect Registration 1.0 §2; takes precedence over `jwt_configuration.alg`. */
   id_token_signed_response_alg: z.enum(TOKEN_ALGS).optional(),
+  /** `/userinfo` answers with a JWT (OpenID Connect Registration 1.0 §2); plain JSON without it. */
+  userinfo_signed_response_alg: z.literal('RS256').optional(),
   /** ID tokens and logout tokens are encrypted for `encryption_key` (OpenID Connect Registration 1.0 §2). */
   id_token_encrypted_response_alg: z.enum(ENCRYPTION_ALGS).optional(),
   id_token_encrypted_response_enc: z.enum(CONTENT_ENCRYPTION).optional(),
