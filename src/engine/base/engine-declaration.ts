@@ -14,14 +14,14 @@ export const engineLimits = limitsOf({
     capacity: 30,
     perMinute: 10,
     per: 'address',
-    where: 'requests for which a document of an application, or its keys, are fetched',
+    where: 'requests for which a document, keys or a request object of an application are fetched',
     everybody: { capacity: 20, perMinute: 20 },
   },
   clientDocumentHosts: {
     capacity: 20,
     perMinute: 5,
     per: 'domain, or known document',
-    where: 'documents and keys of applications that are fetched',
+    where: 'documents, keys and request objects of applications that are fetched',
   },
   discovery: { capacity: 200, perMinute: 1200, per: 'address', where: '`/.well-known/*`, `/client/*`' },
 });
