@@ -22,7 +22,8 @@ const MAX_TAGS = 30;
 export function languagesOf(ctx: Context, uiLocales = ''): Languages {
   const chosen = ctx.cookies.get(LANGUAGE_COOKIE) ?? '';
   const lists = [chosen, uiLocales, ctx.get('X-Request-Language'), ctx.get('Accept-Language')];
-  return lists.filter((list) => list.trim() !== '');
+  // Cut here as well: the lists are stored with messages that wait.
+  return lists.map((list) => list.slice(0, MAX_LIST_LENGTH)).filter((list) => list.trim() !== '');
 }
 
 /** Keeps the language that a reader chose. The prefix keeps other hosts from setting it (RFC 6265bis §4.1.3.2). */

@@ -21,7 +21,8 @@ export function languagesIn(directory: string): string[] {
   return [FALLBACK, ...tags.filter((tag) => tag !== FALLBACK).sort()];
 }
 
-function isTag(name: string): boolean {
+/** Reports whether a text is a well-formed tag as a whole, as `Intl` wants it. */
+export function isTag(name: string): boolean {
   try {
     return Intl.getCanonicalLocales(name).length === 1;
   } catch {

@@ -52,6 +52,9 @@ describe('the menu of languages', () => {
       '//evil.example/x',
       '/\\evil.example',
       'javascript:alert(1)',
+      `//${new URL(server.url).host}//evil.example`,
+      '/.//evil.example',
+      '/u/../..//evil.example',
       '',
     ])
       expect((await choose(createAgent(server), 'de', back)).headers.location, back).to.equal('/');

@@ -154,6 +154,20 @@ describe('locales', () => {
     expect(lead('ar', 'Shop')).to.contain('\u2068Shop\u2069');
   });
 
+  it('insert no value that reorders the text after it', () => {
+    const locales = readLocales(LOCALES);
+    const lead = (tag: string, client: string) => locales.get(tag)?.text('login.lead', { client });
+    // Marks, embeddings, overrides and isolates, which a value may begin, or end before its time.
+    expect(lead('en', 'Shop\u202e')).to.equal('Log in to continue to Shop.');
+    expect(lead('en', 'Shop\u2067\u202b')).to.equal('Log in to continue to Shop.');
+    expect(lead('en', 'Shop\u200f')).to.equal('Log in to continue to \u2068Shop\u200f\u2069.');
+    expect(lead('ar', 'Shop\u2069\u202d'))
+      .to.contain('\u2068Shop\u2069')
+      .and.to.not.match(/\u2069{2}|\u202d/);
+    // Samaritan, which few fonts show.
+    expect(lead('en', 'ࠀ')).to.equal('Log in to continue to \u2068ࠀ\u2069.');
+  });
+
   it('choose the plural form by the number', () => {
     const locales = readLocales(LOCALES);
     const least = (tag: string, count: number) => locales.get(tag)?.text('rule.lengthAtLeast', { count });
@@ -187,6 +201,12 @@ describe('locales', () => {
 
   describe('the locale of a request', () => {
     const locales = readLocales(LOCALES);
+    it('has a tag that headers and Intl take, whatever the tenant has named it', () => {
+      for (const named of ['de-\n', 'de-"><x', 'de-x', 'de-a-b-'])
+        expect(chooseLocale(locales, [named], []).tag, named).to.equal('de');
+      expect(chooseLocale(locales, ['de-Latn-AT'], []).tag).to.equal('de-Latn-AT');
+    });
+
     for (const [preferred, enabled, chosen] of [
       [['de'], ['en', 'de'], 'de'],
       [['DE-at'], ['en', 'de'], 'de'],

@@ -13,7 +13,7 @@ import {
   matchLanguage,
   nearestTag,
 } from '../../http/languages.ts';
-import { FALLBACK, languagesIn } from '../../tenant/languages.ts';
+import { FALLBACK, isTag, languagesIn } from '../../tenant/languages.ts';
 
 export type MessageValues = Readonly<Record<string, unknown>>;
 
@@ -144,12 +144,21 @@ const MORE = /\{(?!\w+\})|'/;
 
 const VALUE = /\{(\w+)\}/g;
 
-const RTL_LETTER =
-  /\p{Script=Arabic}|\p{Script=Hebrew}|\p{Script=Syriac}|\p{Script=Thaana}|\p{Script=Nko}|\p{Script=Adlam}/u;
+/** Code points written from right to left, in the blocks kept for them (Unicode DerivedBidiClass), and the mark of that direction. */
+const RIGHT_TO_LEFT =
+  /[\u0590-\u08ff\u200f\ufb1d-\ufdff\ufe70-\ufefe\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;
 
-/** Isolates a value that may be of the other direction, and would reorder the sentence around it (Unicode UAX #9). */
-export const isolated = (value: string, direction: Locale['direction']): string =>
-  direction === 'rtl' || RTL_LETTER.test(value) ? `\u2068${value}\u2069` : value;
+/** What begins and ends embeddings, overrides and isolates (UAX #9 §2). */
+const BIDI_CONTROL = /[\u202a-\u202e\u2066-\u2069]/g;
+
+/**
+ * Isolates a value that may be of the other direction, and would reorder the sentence around it (Unicode UAX #9). Its own controls
+ * are left out: by them a name would reverse the address after it, or end the isolate.
+ */
+export function isolated(value: string, direction: Locale['direction']): string {
+  const plain = value.replace(BIDI_CONTROL, '');
+  return direction === 'rtl' || RIGHT_TO_LEFT.test(plain) ? `\u2068${plain}\u2069` : plain;
+}
 
 /** Returns the library, which is loaded when the first message is parsed, not at each start. */
 const library = () =>
@@ -231,5 +240,7 @@ function servedBy(locales: ReadonlyMap<string, Locale>, tag: string): Locale | u
   const found = wanted === undefined ? undefined : byTag.get(nearestTag(wanted, byTag) ?? '');
   const locale = found === undefined ? undefined : locales.get(found);
   if (locale === undefined || wanted === undefined) return undefined;
-  return isSameLanguage(wanted, locale.canonicalTag) ? { ...locale, tag, canonicalTag: wanted } : locale;
+  if (!isSameLanguage(wanted, locale.canonicalTag)) return locale;
+  // A malformed end, which the canonical tag lacks, would make `Intl` and the response's headers throw.
+  return { ...locale, tag: isTag(tag) ? tag : wanted, canonicalTag: wanted };
 }

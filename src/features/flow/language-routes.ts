@@ -33,8 +33,12 @@ async function chooseLanguage({ config, baseUrl }: LanguageDependencies, ctx: Co
   ctx.redirect(localPath(back, origin));
 }
 
-/** Returns a path and query of this server; the root for anything else. */
+/**
+ * Returns a path and query of this server; the root for anything else. A path may begin with `//` only once it is resolved, as that
+ * of `//<this host>//<another host>` does, and browsers read it as the name of a host then (RFC 3986 §4.2).
+ */
 function localPath(path: string, origin: string): string {
   const url = URL.parse(path, origin);
-  return url !== null && url.origin === origin && path.startsWith('/') ? `${url.pathname}${url.search}` : '/';
+  const isLocal = path.startsWith('/') && url?.origin === origin && !url.pathname.startsWith('//');
+  return isLocal ? `${url.pathname}${url.search}` : '/';
 }
