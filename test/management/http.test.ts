@@ -42,7 +42,7 @@ describe('HTTP below /api/v2', () => {
         const response = await fetch(`${server.url}/api/v2${path}`, { method, headers: { accept } });
         expect(response.status).to.equal(status);
         expect(response.headers.get('content-type')).to.contain('application/json');
-        expect(response.headers.get('x-ratelimit-limit')).to.equal('3000');
+        expect(response.headers.get('x-ratelimit-limit')).to.equal('300');
         const body = (await response.json()) as { statusCode: number; error: string; message: string };
         expect(body.statusCode).to.equal(status);
         expect(body.error).to.equal(status === 404 ? 'Not Found' : 'Method Not Allowed');

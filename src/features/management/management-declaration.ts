@@ -3,8 +3,7 @@ import { limitsOf } from '../../http/limits.ts';
 import { eventTypesOf } from '../../records/base/log-events.ts';
 
 export const managementLimits = limitsOf({
-  // An export by the deploy tool asks for each prompt's custom texts in each language of the tenant, some 2,100 requests.
-  management: { capacity: 3000, perMinute: 3000, per: 'address', where: '`/api/v2/*`' },
+  management: { capacity: 300, perMinute: 1800, per: 'address', where: '`/api/v2/*`' },
 });
 
 export const managementEvents = eventTypesOf({
