@@ -22,6 +22,7 @@ import {
 import { isSelfRegistered } from '../../records/clients/third-parties.ts';
 import type { Client } from '../../records/collections.ts';
 import { type Clock, epochSeconds } from '../../runtime/clock.ts';
+import { jsonOf } from '../../runtime/json.ts';
 import type { Store } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';
@@ -332,17 +333,9 @@ type Fetching = Pick<DocumentDependencies, 'strangersOutbound' | 'wallClock'>;
 /** @throws OutboundError when there is no JSON object. */
 async function fetchDocument(deps: Fetching, url: string): Promise<Fetched> {
   const { text, headers } = await fetchText(deps, url, JSON_OBJECT);
-  const parsed = z.record(z.string(), z.unknown()).safeParse(parsedJson(text));
+  const parsed = z.record(z.string(), z.unknown()).safeParse(jsonOf(text));
   if (!parsed.success) throw new OutboundError('invalid', 'the answer is no JSON object');
   return { body: parsed.data, lifetime: lifetimeOf(headers, deps.wallClock()) };
-}
-
-function parsedJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /**

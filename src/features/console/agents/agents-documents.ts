@@ -9,7 +9,7 @@ import type { FormFault } from '../form-fault.ts';
 import { refusalOf, refusalOptions } from '../forms.ts';
 import { declareConsolePage, renderConsole } from '../render.ts';
 import { type Opened, openedToAll } from './agents-apis.ts';
-import { AGENTS, type AgentsDependencies, LET_IN, UPDATE_TENANT } from './agents-shown.ts';
+import { AGENTS, type AgentsDependencies, LET_IN, tenantSettings, UPDATE_TENANT } from './agents-shown.ts';
 
 const PATH = `${AGENTS}/documents`;
 
@@ -27,12 +27,9 @@ const settingsAnswer = z.object({
   client_id_metadata_documents: z.object({ allowed_hosts: hosts, denied_hosts: hosts }).nullish(),
 });
 
-export async function documentSettings(
-  deps: AgentsDependencies,
-  ctx: Context,
-  session: ConsoleSession,
-): Promise<DocumentSettings> {
-  const settings = settingsAnswer.parse((await callApi(deps, ctx, session, 'GET /tenants/settings')).body);
+/** @param body the settings of the tenant, as the API answers them. */
+export function documentSettingsOf(body: unknown): DocumentSettings {
+  const settings = settingsAnswer.parse(body);
   const { allowed_hosts: allowed, denied_hosts: denied } = settings.client_id_metadata_documents ?? {};
   return {
     isOn: settings.client_id_metadata_document_supported === true,
@@ -46,7 +43,7 @@ export const documentsRoutes: RouteDeclarations<AgentsDependencies> = {
     'agents',
     { scopes: LET_IN },
     async (deps, ctx, session) =>
-      showDocuments(deps, ctx, session, await documentSettings(deps, ctx, session)),
+      showDocuments(deps, ctx, session, documentSettingsOf(await tenantSettings(deps, ctx, session))),
   ),
   [`POST ${PATH}` as const]: consoleForm<AgentsDependencies>(
     'agents',
@@ -94,7 +91,7 @@ async function showDocuments(
 }
 
 async function saveDocuments(deps: AgentsDependencies, ctx: Context, session: ConsoleSession): Promise<void> {
-  const { isOn } = await documentSettings(deps, ctx, session);
+  const { isOn } = documentSettingsOf(await tenantSettings(deps, ctx, session));
   const { allowed, denied } = formFields(ctx, 'allowed', 'denied');
   const [allowedHosts, deniedHosts] = [linesOf(allowed), linesOf(denied)];
   // An empty list of allowed hosts would allow none.

@@ -10,7 +10,7 @@ import type { FormFault } from '../form-fault.ts';
 import { refusalOf, refusalOptions } from '../forms.ts';
 import { declareConsolePage, type FaultyField, renderConsole } from '../render.ts';
 import { type Opened, openedToAll } from './agents-apis.ts';
-import { AGENTS, type AgentsDependencies, LET_IN, UPDATE_TENANT } from './agents-shown.ts';
+import { AGENTS, type AgentsDependencies, LET_IN, tenantSettings, UPDATE_TENANT } from './agents-shown.ts';
 
 const PATH = `${AGENTS}/registration`;
 
@@ -34,12 +34,9 @@ const settingsAnswer = z.object({
     .nullish(),
 });
 
-export async function registrationSettings(
-  deps: AgentsDependencies,
-  ctx: Context,
-  session: ConsoleSession,
-): Promise<RegistrationSettings> {
-  const settings = settingsAnswer.parse((await callApi(deps, ctx, session, 'GET /tenants/settings')).body);
+/** @param body the settings of the tenant, as the API answers them. */
+export function registrationSettingsOf(body: unknown): RegistrationSettings {
+  const settings = settingsAnswer.parse(body);
   return {
     isOn: settings.flags.enable_dynamic_client_registration === true,
     mode: settings.dynamic_client_registration_security_mode,
@@ -53,7 +50,7 @@ export const registrationRoutes: RouteDeclarations<AgentsDependencies> = {
     'agents',
     { scopes: LET_IN },
     async (deps, ctx, session) =>
-      showRegistration(deps, ctx, session, await registrationSettings(deps, ctx, session)),
+      showRegistration(deps, ctx, session, registrationSettingsOf(await tenantSettings(deps, ctx, session))),
   ),
   [`POST ${PATH}` as const]: consoleForm<AgentsDependencies>(
     'agents',
@@ -122,7 +119,7 @@ async function saveRegistration(
   ctx: Context,
   session: ConsoleSession,
 ): Promise<void> {
-  const before = await registrationSettings(deps, ctx, session);
+  const before = registrationSettingsOf(await tenantSettings(deps, ctx, session));
   const { mode, token, days } = formFields(ctx, 'mode', 'token', 'days');
   const settings: RegistrationSettings = {
     isOn: before.isOn,

@@ -1,4 +1,5 @@
 // What the pages about agents share: their tabs, and how the application of a stranger is shown.
+import type { Context } from 'koa';
 import type { FormattedTime } from '../../../capabilities/pages/times.ts';
 import {
   isSelfRegistered,
@@ -8,7 +9,7 @@ import {
 } from '../../../records/clients/third-parties.ts';
 import type { Client } from '../../../records/collections.ts';
 import type { Store } from '../../../store/contract.ts';
-import type { ApiCallDependencies } from '../api-calls.ts';
+import { type ApiCallDependencies, callApi } from '../api-calls.ts';
 import { CONSOLE } from '../console-callbacks.ts';
 import type { ConsolePageDependencies, ConsoleSession } from '../console-page.ts';
 
@@ -17,6 +18,13 @@ export interface AgentsDependencies extends ConsolePageDependencies, ApiCallDepe
 }
 
 export const AGENTS = `${CONSOLE}/agents`;
+
+/** Returns the settings of the tenant, as the API answers them. */
+export const tenantSettings = async (
+  deps: AgentsDependencies,
+  ctx: Context,
+  session: ConsoleSession,
+): Promise<unknown> => (await callApi(deps, ctx, session, 'GET /tenants/settings')).body;
 
 /** The scopes of each tab, by the last segment of its path. */
 export const TAB_SCOPES = {

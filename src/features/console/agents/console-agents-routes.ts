@@ -15,11 +15,11 @@ import { pageNumber, queryText } from '../query.ts';
 import { declareConsolePage, renderConsole } from '../render.ts';
 import { type AgentDependencies, agentRoutes } from './agent.ts';
 import { agentsApisRoutes } from './agents-apis.ts';
-import { type DocumentSettings, documentSettings, documentsRoutes } from './agents-documents.ts';
+import { type DocumentSettings, documentSettingsOf, documentsRoutes } from './agents-documents.ts';
 import {
   type RegistrationSettings,
   registrationRoutes,
-  registrationSettings,
+  registrationSettingsOf,
 } from './agents-registration.ts';
 import {
   AGENTS,
@@ -29,6 +29,7 @@ import {
   type ShownAgent,
   shownAgent,
   TAB_SCOPES,
+  tenantSettings,
   UPDATE_TENANT,
 } from './agents-shown.ts';
 
@@ -101,6 +102,7 @@ async function showAgents(deps: AgentsDependencies, ctx: Context, session: Conso
     const given = Object.entries({ text, state, ...parameters }).filter(([, value]) => value !== '');
     return given.length === 0 ? AGENTS : `${AGENTS}?${new URLSearchParams(given)}`;
   };
+  const settings = await tenantSettings(deps, ctx, session);
   await renderConsole(deps, ctx, session, {
     page: AGENTS_PAGE,
     title: 't:console.nav.agents',
@@ -108,9 +110,9 @@ async function showAgents(deps: AgentsDependencies, ctx: Context, session: Conso
       tabs: agentsTabs(session, 'applications'),
       path: AGENTS,
       registrationPath: `${AGENTS}/registration`,
-      registration: await registrationSettings(deps, ctx, session),
+      registration: registrationSettingsOf(settings),
       documentsPath: `${AGENTS}/documents`,
-      documents: await documentSettings(deps, ctx, session),
+      documents: documentSettingsOf(settings),
       mayTurn: session.can(UPDATE_TENANT),
       text,
       state,
