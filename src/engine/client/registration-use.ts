@@ -1,12 +1,11 @@
 // Keeps applications of strangers for as long as they are used.
 import { isStrangerId, type RegistrationRecord } from '../../records/clients/registrations.ts';
+import { UNUSED_DAYS } from '../../records/tenant/tenant-settings.ts';
 import { type Clock, epochSeconds } from '../../runtime/clock.ts';
 import type { Store } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';
 
 const DAY_SECONDS = 86_400;
-/** Days without use after which a used one is forgotten, unless the tenant says otherwise. */
-const DEFAULT_UNUSED_DAYS = 30;
 
 export interface UseDependencies {
   store: Pick<Store, 'collection'>;
@@ -23,7 +22,7 @@ export async function recordUse(deps: UseDependencies, clientId: string): Promis
   const found = await registrations.get(clientId);
   const last = Date.parse(found?.last_used_at ?? '');
   if (found === undefined || Math.abs(now - last) < DAY_SECONDS * 1000) return;
-  const days = deps.config.settings().tenant.dynamic_client_registration?.unused_days ?? DEFAULT_UNUSED_DAYS;
+  const days = deps.config.settings().tenant.dynamic_client_registration?.unused_days ?? UNUSED_DAYS.usual;
   const change = (current: object): RegistrationRecord => ({
     ...(current as RegistrationRecord),
     last_used_at: new Date(now).toISOString(),

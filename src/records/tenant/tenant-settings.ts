@@ -63,11 +63,14 @@ const accountPageSchema = z.strictObject({
   allow_deletion: z.boolean().default(false),
 });
 
+/** Days without use after which an application that registered itself is forgotten. */
+export const UNUSED_DAYS = { usual: 30, most: 365 };
+
 const registrationSchema = z.strictObject({
   /** Whether a registration needs a token for the Management API with `create:clients` (RFC 7591 §3, initial access token). */
   requires_token: z.boolean().optional(),
   /** After how many days without use an application that registered itself is forgotten; 30 by default. */
-  unused_days: z.number().int().min(1).max(365).optional(),
+  unused_days: z.number().int().min(1).max(UNUSED_DAYS.most).optional(),
 });
 
 /** A host as URLs have it, or all below one. */

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { formFields } from '../../../http/server/body.ts';
 import type { RouteDeclarations } from '../../../http/server/router.ts';
 import { SECURITY_MODES } from '../../../records/clients/third-parties.ts';
+import { UNUSED_DAYS } from '../../../records/tenant/tenant-settings.ts';
 import { callApi } from '../api-calls.ts';
 import { type ConsoleSession, consoleForm, consolePage, redirectAfterForm } from '../console-page.ts';
 import type { FormFault } from '../form-fault.ts';
@@ -23,14 +24,14 @@ export interface RegistrationSettings {
   days: string;
 }
 
-/** Days without use after which an application is forgotten, where the tenant does not say. */
-const USUAL_DAYS = 30;
-
 const settingsAnswer = z.object({
   flags: z.looseObject({ enable_dynamic_client_registration: z.boolean().optional() }),
   dynamic_client_registration_security_mode: z.enum(SECURITY_MODES).default('strict'),
   dynamic_client_registration: z
-    .object({ requires_token: z.boolean().default(false), unused_days: z.number().default(USUAL_DAYS) })
+    .object({
+      requires_token: z.boolean().default(false),
+      unused_days: z.number().default(UNUSED_DAYS.usual),
+    })
     .nullish(),
 });
 
@@ -41,7 +42,7 @@ export function registrationSettingsOf(body: unknown): RegistrationSettings {
     isOn: settings.flags.enable_dynamic_client_registration === true,
     mode: settings.dynamic_client_registration_security_mode,
     needsToken: settings.dynamic_client_registration?.requires_token ?? false,
-    days: String(settings.dynamic_client_registration?.unused_days ?? USUAL_DAYS),
+    days: String(settings.dynamic_client_registration?.unused_days ?? UNUSED_DAYS.usual),
   };
 }
 
@@ -83,7 +84,6 @@ export const AGENTS_REGISTRATION_PAGE = declareConsolePage<AgentsRegistrationMod
   'console/agents-registration',
 );
 
-const MOST_DAYS = 365;
 const DAYS: FaultyField = { id: 'days', label: 't:console.agents.days' };
 
 async function showRegistration(
@@ -107,7 +107,7 @@ async function showRegistration(
         isCurrent: name === settings.mode,
       })),
       opened: await openedToAll(deps, ctx, session),
-      mostDays: MOST_DAYS,
+      mostDays: UNUSED_DAYS.most,
       faults: ofDays === undefined ? {} : { days: ofDays },
     },
     ...refusalOptions(fault, ofDays && DAYS),
@@ -128,7 +128,7 @@ async function saveRegistration(
     days: days.trim(),
   };
   const unusedDays = /^\d{1,4}$/.test(settings.days) ? Number(settings.days) : 0;
-  if (unusedDays < 1 || unusedDays > MOST_DAYS) {
+  if (unusedDays < 1 || unusedDays > UNUSED_DAYS.most) {
     const fault = { status: 400, key: 'console.agents.days.fault', field: DAYS.id };
     return showRegistration(deps, ctx, session, settings, fault);
   }
