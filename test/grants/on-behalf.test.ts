@@ -17,6 +17,7 @@ import {
   tenant,
   token,
   USER,
+  WEB_CALLBACK,
   webRequest,
 } from '../support/flows.ts';
 import { heldStore } from '../support/held-store.ts';
@@ -51,12 +52,24 @@ const grantFor = (client_id: string, audience: string, scope: string[], subject_
 const ownTenant = {
   ...tenant,
   tenant: { ...tenant.tenant, account_page: { client_id: 'web' } },
+  databases: tenant.databases.map((one) => ({
+    ...one,
+    enabled_clients: [...one.enabled_clients, 'leaving'],
+  })),
   clients: [
     ...tenant.clients.map((client) =>
       client.client_id === 'web'
         ? { ...client, grant_types: [...client.grant_types, 'http://auth0.com/oauth/grant-type/mfa-otp'] }
         : client,
     ),
+    {
+      client_id: 'leaving',
+      name: 'Leaving',
+      app_type: 'regular_web',
+      client_secret: 'leaving-secret',
+      callbacks: [WEB_CALLBACK],
+      grant_types: ['authorization_code', 'refresh_token', 'password'],
+    },
     application('mcp', API),
     application('unmarked', API, { grant_types: [GRANT] }),
     application('open', API, { ...ON_BEHALF, token_endpoint_auth_method: 'none' }),
@@ -255,6 +268,23 @@ describe('on-behalf-of token exchange', () => {
     expect((await exchange(ofSession)).status).to.equal(200);
     await agent.get('/v2/logout');
     await refused(ofSession);
+  });
+
+  it('ends for a chain with the application that it began with, which only the grant still names', async () => {
+    const leaving = { client_id: 'leaving', client_secret: 'leaving-secret' };
+    const { access_token } = await tokens(leaving);
+    const second = (await exchange(access_token)).json().access_token;
+    const third = await exchange(second, { audience: api(2) }, 'row-1');
+    expect(third.status, third.text).to.equal(200);
+    const isActive = async (one: string, client_id: string) => {
+      const form = { client_id, client_secret: `${client_id}-secret`, token: one };
+      return (await createAgent(server).request('/oauth/introspect', { form })).json().active;
+    };
+    expect(await isActive(third.json().access_token, 'row-2')).to.equal(true);
+    expect((await managed(server, 'DELETE', '/clients/leaving')).status).to.equal(204);
+    expect(told(await exchange(second, { audience: api(2) }, 'row-1'))[1]).to.equal('invalid_request');
+    for (const [one, client] of [[second, 'row-1'] as const, [third.json().access_token, 'row-2'] as const])
+      expect(await isActive(one, client), client).to.equal(false);
   });
 
   it('gives nothing if the grant of the token is revoked while the new one is made', async () => {

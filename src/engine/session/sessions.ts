@@ -47,7 +47,7 @@ export interface Sessions {
    * asks afterwards: if the session ends later, its end finds the record.
    */
   isOpen(sid: string): Promise<boolean>;
-  /** The login that a grant was made for; undefined when the grant was revoked or has expired. */
+  /** The login that a grant was made for; undefined when the grant was revoked or has expired, or its application is gone. */
   grantOf(id: string): Promise<GrantLogin | undefined>;
   /** The login of an open session; its `authTime` is undefined when nobody proved to be there. */
   loginOf(sid: string): Promise<TokenLogin | undefined>;
@@ -104,7 +104,7 @@ export function createSessions(provider: Provider, deps: SessionsDependencies): 
       }),
     isOpen: async (sid) => (await openSession(sid)) !== undefined,
     grantOf: async (id) => {
-      const grant = await artifacts.get(artifactKey('Grant', id));
+      const grant = await grantInForce(deps, id);
       return grant && loginOfGrant(grant.payload);
     },
     loginOf: async (sid) => {
@@ -254,6 +254,19 @@ async function removeSessionArtifacts(artifacts: Artifacts, sid: string): Promis
 }
 
 // The session of a logged-in user, as the rest of the server sees it.
+
+/**
+ * Returns a grant that was not revoked, has not expired, and whose application is there: with an application that is blocked or
+ * removed ends what others do for it, whose tokens name its grant and not it.
+ */
+export async function grantInForce(
+  { store, config }: Pick<SessionsDependencies, 'store' | 'config'>,
+  id: string,
+): Promise<Artifact | undefined> {
+  const grant = await store.collection('artifacts').get(artifactKey('Grant', id));
+  const client = grant && (await config.client(String(grant.payload.clientId)));
+  return client && grant;
+}
 
 /** The login that a grant was made for. */
 export interface GrantLogin {

@@ -21,7 +21,6 @@ import {
   exchangeLimits,
 } from '../admission/exchange-context.ts';
 import type { CompletedRequest, SecondFactor } from '../admission/second-factor.ts';
-import { artifactKey } from '../base/artifact-keys.ts';
 import type { AuthorizationDetail } from '../base/authorization-details.ts';
 import type { Commits } from '../base/commit.ts';
 import type { EngineFailures } from '../base/failures.ts';
@@ -45,6 +44,7 @@ import { applicationSettings, refuseNoncompliant } from '../client/applications.
 import { applyForwardedAddress } from '../client/engine-client-authentication.ts';
 import type { LoginActions, LoginExecutions } from '../login/login-actions.ts';
 import type { Settlement } from '../login/settle.ts';
+import { grantInForce } from '../session/sessions.ts';
 import { buildGrant, type GrantDependencies } from './token-grants.ts';
 
 // The end of a login at the token endpoint: from the authenticated user to the token response.
@@ -202,13 +202,13 @@ async function respondWithTokens(
  * @throws AuthError 400 `invalid_request`
  */
 async function refuseEndedMeanwhile(
-  { store }: Pick<TokenDependencies, 'store'>,
+  deps: Pick<TokenDependencies, 'store' | 'config'>,
   ctx: KoaContextWithOIDC,
   grant: Grant,
 ): Promise<void> {
   const { grantId } = exchangeLimits.of(ctx) ?? {};
   if (grantId === undefined) return;
-  if ((await store.collection('artifacts').get(artifactKey('Grant', grantId))) !== undefined) return;
+  if ((await grantInForce(deps, grantId)) !== undefined) return;
   await grant.destroy();
   throw new AuthError(400, 'invalid_request', 'The subject_token is not good for this client.');
 }
