@@ -20,7 +20,12 @@ import { withVisitor } from '../session/anonymous-sessions.ts';
 import type { Sessions } from '../session/sessions.ts';
 import type { GrantStorage } from '../token/token-grants.ts';
 import { normalizeRequest } from './authorization-parameters.ts';
-import { checkRequestSize, type RequestReader, refusedRequest } from './received-request.ts';
+import {
+  checkRequestSize,
+  type ReceivedRequest,
+  type RequestReader,
+  refusedRequest,
+} from './received-request.ts';
 import { type RestartDependencies, restartedRequest } from './restarted-request.ts';
 import { provedElsewhere } from './silent-login.ts';
 import {
@@ -38,10 +43,9 @@ export interface AuthorizationEndpoint {
   resume(ctx: Context): Promise<void>;
   /**
    * Answers a silent request whose browser was sent elsewhere ({@link SilentRedirect}).
-   * @param received the parameters of the request.
    * @param login the login that the browser came back with, if any.
    */
-  answerSilent(ctx: Context, received: ParsedUrlQuery, login: Login | undefined): Promise<void>;
+  answerSilent(ctx: Context, received: SilentRequest, login: Login | undefined): Promise<void>;
   /**
    * Sends the browser back to the application with an error, in the response mode of the request, for a request
    * that failed before the engine saw it.
@@ -61,13 +65,22 @@ export type CheckRequest = (query: Readonly<ParsedUrlQuery>) => Promise<void>;
 export type DirectRedirect = (ctx: Context, request: WaitingRequest) => Promise<string | undefined>;
 
 /**
- * Returns the URL where the browser of a silent request (`prompt=none`) without a session goes before it is answered.
- * @param request `params` as the engine has them, `received` as the endpoint has received them.
+ * A silent request (`prompt=none`) as the endpoint has read it. It is not read again when the browser comes back: a pushed one, or a
+ * request object, may be accepted once only.
+ */
+export interface SilentRequest extends Pick<ReceivedRequest, 'parameters' | 'pushed' | 'isSigned'> {
+  /** The hash of the secret that it has in its browser. */
+  browser: string;
+}
+
+/**
+ * Returns the URL where the browser of a silent request without a session goes before it is answered.
+ * @param request `params` as the engine has them.
  * @returns undefined where it is answered at once.
  */
 export type SilentRedirect = (
   ctx: Context,
-  request: { clientId: string; params: Readonly<ParsedUrlQuery>; received: ParsedUrlQuery },
+  request: { clientId: string; params: Readonly<ParsedUrlQuery>; received: SilentRequest },
 ) => Promise<string | undefined>;
 
 /** The error that the application gets. */
@@ -116,14 +129,19 @@ export function authorizationEndpoint({
     if (ctx.status === 303) ctx.status = 302;
     if (ctx.response.is('html') && typeof ctx.body === 'string') secureEnginePage(ctx, ctx.body);
   };
-  const begin = async (ctx: Context, received: ParsedUrlQuery) => {
+  /** @param read reads the request. */
+  const begin = async (
+    ctx: Context,
+    clientId: ParsedUrlQuery[string],
+    read: (browser: string) => Promise<ReceivedRequest>,
+  ) => {
     // From here on a POST (OIDC Core §3.1.2.1) is handled as the GET that means the same.
     ctx.method = 'GET';
     const secret = newBrowserSecret(deps.random);
     browsers.set(ctx.req, secret);
     const browser = sha256(secret);
-    await documents.read(ctx, received.client_id);
-    const resolved = await requestReader.authorization(ctx, received, browser);
+    await documents.read(ctx, clientId);
+    const resolved = await read(browser);
     checkRequestSize(resolved.parameters);
     const request = await withVisitor(
       deps,
@@ -137,13 +155,22 @@ export function authorizationEndpoint({
     await restarted?.replace();
     const params = ctx.query;
     await answer(ctx);
-    return params;
+    const { parameters, pushed, isSigned } = resolved;
+    const received: SilentRequest = {
+      parameters,
+      browser,
+      ...(pushed !== undefined && { pushed }),
+      ...(isSigned && { isSigned }),
+    };
+    return { params, received };
   };
   return {
     request: async (ctx) => {
-      const received = ctx.method === 'POST' ? postedParameters(ctx) : ctx.query;
-      checkRequestSize(received);
-      const params = await begin(ctx, received);
+      const sent = ctx.method === 'POST' ? postedParameters(ctx) : ctx.query;
+      checkRequestSize(sent);
+      const { params, received } = await begin(ctx, sent.client_id, (browser) =>
+        requestReader.authorization(ctx, sent, browser),
+      );
       if (lackingLogin.has(ctx.req)) {
         const clientId = String(params.client_id);
         const url = await silentRedirect(ctx, { clientId, params, received });
@@ -157,7 +184,11 @@ export function authorizationEndpoint({
     answerSilent: async (ctx, received, login) => {
       ctx.url = '/authorize';
       if (login !== undefined) provedElsewhere.set(ctx, login);
-      await begin(ctx, received);
+      const { browser: before, ...read } = received;
+      await begin(ctx, read.parameters.client_id, async (browser) => {
+        if (read.pushed !== undefined) await deps.pushedRequests.rebind(read.pushed, before, browser);
+        return read;
+      });
     },
     refuse: async (ctx, parameters, { error, error_description: description }) => {
       ctx.method = 'GET';

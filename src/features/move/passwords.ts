@@ -3,6 +3,7 @@
 // docs/understand/decisions/moving.md#the-old-tenant-verifies-the-first-password
 import { z } from 'zod';
 import type { RateLimits } from '../../capabilities/protection/rate-limit.ts';
+import { lookupEmail } from '../../records/base/email.ts';
 import type { Frozen } from '../../records/base/record.ts';
 import { SIGNING_ALGS } from '../../records/base/signing-algs.ts';
 import type { Connection } from '../../records/collections.ts';
@@ -15,6 +16,7 @@ import { jsonOf } from '../../runtime/json.ts';
 import type { Store } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';
+import type { Administrators } from '../../users/administrators.ts';
 import { type DatabaseUser, databaseUser } from '../../users/database-user.ts';
 import type { ImportedFactor } from '../../users/imported-factors.ts';
 import { wasRemovedSince } from '../../users/removed-users.ts';
@@ -39,6 +41,7 @@ interface PasswordBridgeDependencies {
   config: Pick<Config, 'move' | 'settings'>;
   events: Pick<Events, 'record'>;
   rateLimits: Pick<RateLimits, 'spend'>;
+  administrators: Pick<Administrators, 'withEmail'>;
   send: SendToOldTenant;
   directory: OldDirectory;
   openId: Pick<OpenIdProviders, 'keysOf'>;
@@ -58,6 +61,7 @@ export function oldPasswords(deps: PasswordBridgeDependencies): OldTenantUsers {
     isAsked: async (connection) => (await moveFor(deps, connection)) !== undefined,
     login: async (request, password) => {
       try {
+        if (await isOfAdministrator(deps, request)) return NOT_ASKED;
         const answer = await login(deps, request, password);
         if ('wrong' in answer) countMove('passwords', 'refused', request.connection.id);
         else if (answer.refusal !== undefined) throw new OldTenantFault(answer.refusal);
@@ -108,6 +112,23 @@ async function moveFor(
   const move = await config.move();
   return move !== undefined && isOpen(move, move.passwords[id], wallClock()) ? move : undefined;
 }
+
+// docs/understand/decisions/moving.md#a-password-that-may-be-an-administrators-does-not-leave
+/** Returns whether an address is one that an administrator of this server logs in with. */
+async function isOfAdministrator(
+  { administrators }: Pick<PasswordBridgeDependencies, 'administrators'>,
+  { identifier }: DatabaseRequest,
+): Promise<boolean> {
+  const email = lookupEmail(identifier);
+  return email !== undefined && (await administrators.withEmail(email)).length > 0;
+}
+
+const NOT_ASKED: WrongPassword = {
+  wrong: {
+    type: userEvents.fp,
+    description: 'The old tenant is not asked for a password of an administrator of this server.',
+  },
+};
 
 /** Judged again right before the old tenant is asked, and takes from what it may be asked in all. @throws OldTenantFault */
 async function requireMove(deps: PasswordBridgeDependencies, connection: Connection): Promise<Move> {

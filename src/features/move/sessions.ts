@@ -10,6 +10,7 @@ import type {
   AuthorizationEndpoint,
   DirectRedirect,
   SilentRedirect,
+  SilentRequest,
 } from '../../engine/authorize/authorize.ts';
 import {
   requestExpired,
@@ -83,8 +84,7 @@ interface Question {
   freshSince?: number;
   /** The waiting request that comes back; undefined for a silent one. */
   uid?: string;
-  /** The parameters of a silent request, as they were received. */
-  silent?: Record<string, string | string[] | undefined>;
+  silent?: SilentRequest;
 }
 
 const QUESTION = 'old_session';
