@@ -169,6 +169,11 @@ describe('a third-party application', () => {
   });
 
   it('gets no code for an API that nobody granted, that denies users, or for the server’s own APIs', async () => {
+    const ofFactors = { audience: `${server.issuer}mfa/`, scope: ['read:authenticators'] };
+    for (const whose of [{ client_id: 'plain' }, { default_for: 'third_party_clients' }]) {
+      const grant = { ...whose, ...ofFactors, subject_type: 'user' };
+      expect((await managed(server, 'POST', '/client-grants', grant)).status).to.equal(201);
+    }
     for (const [client_id, audience] of [
       ['plain', API],
       ['plain', CLOSED],

@@ -202,6 +202,7 @@ describe('on-behalf-of token exchange', () => {
       ['nowhere', 403, 'access_denied'],
       [`${server.issuer}me/`, 400, 'invalid_target'],
       [`${server.issuer}api/v2/`, 400, 'invalid_target'],
+      [`${server.issuer}mfa/`, 400, 'invalid_target'],
       ['asking', 403, 'consent_required'],
     ];
     for (const [audience, status, error] of refusals)

@@ -1,6 +1,6 @@
 // Random input to every declared route: it is answered, and never causes a 500.
 import { expect } from 'chai';
-import { MFA_SCOPES } from '../../src/features/factors/bearer.ts';
+import { MFA_SCOPES } from '../../src/records/users/second-factors.ts';
 import { callsOf, tenant as mfaTenant } from '../factors/tenant.ts';
 import { createAgent, readForm } from '../support/agent.ts';
 import { API, authorize, follow, spaTokens, submitLogin, USER, webRequest } from '../support/flows.ts';

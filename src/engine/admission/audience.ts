@@ -2,6 +2,7 @@
 // indicators must be URIs: each identifier is encoded as a URN.
 import { type Client, errors, type KoaContextWithOIDC, type ResourceServer } from 'oidc-provider';
 import type { ResourceServer as Api } from '../../records/collections.ts';
+import { MFA_SCOPES } from '../../records/users/second-factors.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
@@ -119,7 +120,8 @@ function userScopes({ scopes, is_system }: Api): string[] {
   return is_system === true ? all.filter(isForOneself) : all;
 }
 
-const isForOneself = (scope: string) => scope.includes(':current_user') || scope.includes(':me:');
+const isForOneself = (scope: string) =>
+  scope.includes(':current_user') || scope.includes(':me:') || MFA_SCOPES.some((one) => one === scope);
 
 function isClientCredentials(ctx: KoaContextWithOIDC): boolean {
   return ctx.oidc.params?.grant_type === 'client_credentials';

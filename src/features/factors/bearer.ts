@@ -3,6 +3,7 @@ import type { Context } from 'koa';
 import { presentedToken } from '../../engine/binding/proof-of-possession.ts';
 import { type ApiToken, type ApiTokenReader, loginOfToken } from '../../engine/token/api-tokens.ts';
 import { AuthError } from '../../http/errors.ts';
+import type { MFA_SCOPES } from '../../records/users/second-factors.ts';
 import type { Presence } from '../../users/login.ts';
 import type { User } from '../../users/user.ts';
 import type { FactorPermission } from './elevation.ts';
@@ -13,7 +14,6 @@ import { activeAuthenticators } from './policy.ts';
 
 /** The identifier of the MFA API, which access tokens of users are issued for. */
 export const mfaAudience = (issuer: string) => `${issuer}mfa/`;
-export const MFA_SCOPES = ['enroll', 'read:authenticators', 'remove:authenticators'] as const;
 
 export interface BearerDependencies extends FactorDependencies {
   issuer: string;

@@ -13,18 +13,11 @@ import { bodyObject, type Fields, textField } from '../../http/server/body.ts';
 import { type RouteDeclarations, route } from '../../http/server/router.ts';
 import { resourceServerSchema } from '../../records/clients/apis.ts';
 import type { ResourceServer } from '../../records/collections.ts';
-import { methodTypeOf } from '../../records/users/second-factors.ts';
+import { MFA_SCOPES, methodTypeOf } from '../../records/users/second-factors.ts';
 import type { BuiltInNeeds, BuiltIns } from '../../tenant/config.ts';
 import type { User } from '../../users/user.ts';
 import { API_TOKEN_SECONDS, type Authenticator } from './authenticators.ts';
-import {
-  type BearerDependencies,
-  bearerOf,
-  MFA_SCOPES,
-  mfaAudience,
-  requirePermission,
-  userOf,
-} from './bearer.ts';
+import { type BearerDependencies, bearerOf, mfaAudience, requirePermission, userOf } from './bearer.ts';
 import { startChallenge } from './challenge.ts';
 import type { ChallengePagesDependencies } from './challenge-pages.ts';
 import { type EnrollmentTarget, enroll } from './enroll.ts';
@@ -48,6 +41,7 @@ function mfaBuiltIns({ issuer }: BuiltInNeeds): BuiltIns {
       token_lifetime_for_web: API_TOKEN_SECONDS,
       allow_offline_access: false,
     }),
+    is_system: true,
     id: 'gatehouse-mfa',
   };
   return { apis: [{ identifier, record: () => api }] };

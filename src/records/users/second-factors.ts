@@ -113,3 +113,6 @@ export const METHOD_TYPES: readonly MethodType[] = [
 export function methodTypeOf(kind: string): MethodType {
   return (secondFactorOf(kind)?.method ?? kind) as MethodType;
 }
+
+/** The scopes of the MFA API: what a user's token may do with the user's own second factors. */
+export const MFA_SCOPES = ['enroll', 'read:authenticators', 'remove:authenticators'] as const;
