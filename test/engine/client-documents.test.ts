@@ -211,7 +211,7 @@ describe('an application that a document describes', () => {
     const page = await logIn(agent, server, Object.fromEntries(kept.url.searchParams));
     expect(page.text)
       .to.contain('Some agent')
-      .and.to.contain(new URL(origin).host)
+      .and.to.contain(`details come from the website <strong><bdi dir="ltr">${new URL(origin).host}</bdi>`)
       .and.to.contain('Not verified')
       .and.not.to.contain('Not what the document says')
       .and.not.to.contain('tracker.example.test');

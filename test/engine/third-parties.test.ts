@@ -70,6 +70,9 @@ const ownTenant = {
       token_endpoint_auth_method: 'none',
       callbacks: [LOOPBACK, 'com.example.tool:/callback'],
     }),
+    stranger('growing'),
+    stranger('growing-desktop', { app_type: 'native', callbacks: [LOOPBACK] }),
+    stranger('moving', { callbacks: [THIRD_CALLBACK, 'https://elsewhere.example.test/callback'] }),
     stranger('member', { organization_usage: 'allow' }),
     stranger('bidi', { name: 'Ada\u202e knab\u200b' }),
   ],
@@ -83,6 +86,8 @@ const ownTenant = {
     { default_for: 'third_party_clients', audience: OPEN, subject_type: 'user', scope: ['read'] },
     { default_for: 'third_party_clients', audience: CLOSED, subject_type: 'user', scope: ['read'] },
     { client_id: 'plain', audience: 'mine', subject_type: 'user', scope: ['read', 'write'] },
+    { client_id: 'growing', audience: 'mine', subject_type: 'user', scope: ['read', 'write'] },
+    { client_id: 'growing-desktop', audience: 'mine', subject_type: 'user', scope: ['read', 'write'] },
     { client_id: 'plain', audience: 'https://tenant.example.test/api/v2/', subject_type: 'user', scope: [] },
     { client_id: 'greedy', audience: 'https://tenant.example.test/api/v2/', scope: ['read:clients'] },
   ],
@@ -258,6 +263,48 @@ describe('a third-party application', () => {
     expect(responseOf(await authorize(agent, { ...asked, audience: OPEN, prompt: 'none' }))).to.include({
       error: 'consent_required',
     });
+  });
+
+  it('that asks for more has what is new set apart from what it may do already', async () => {
+    const part = (page: Answer, name: string) =>
+      new RegExp(`<section class="${name}".*?</section>`, 's').exec(page.text)?.[0].replace(/<[^>]*>/g, ' ');
+    for (const [client_id, over] of [
+      ['growing', {}],
+      ['growing-desktop', { redirect_uri: LOOPBACK }],
+    ] as const) {
+      const agent = createAgent(server);
+      const asked = request(client_id, { audience: 'mine', scope: 'openid read', ...over });
+      const first = await logIn(agent, server, asked);
+      expect([part(first, 'added'), part(first, 'allowed')], client_id).to.deep.equal([undefined, undefined]);
+      await decide(agent, first);
+      const ask = async (more: object) =>
+        follow(agent, await authorize(agent, { ...asked, ...more }), server.url);
+      // Also where the request has the new scope alone.
+      for (const scope of ['openid read write', 'openid write']) {
+        const page = await ask({ scope });
+        expect(part(page, 'added'), client_id).to.match(/New\s+mine\s+write\s*$/);
+        expect(part(page, 'allowed'), client_id).to.match(
+          /Already allowed\s+Know who you are\s+mine\s+read\s*$/,
+        );
+      }
+      // Nothing is new: no word of ours makes light of what is asked for again.
+      const again = await ask({ prompt: 'consent' });
+      expect(again.text).to.contain('Know who you are').and.not.to.contain('Already allowed');
+    }
+  });
+
+  it('has nothing shown as allowed before where the answer goes to another host than the user was shown', async () => {
+    const agent = createAgent(server);
+    const asked = request('moving', { scope: 'openid', audience: undefined });
+    await decide(agent, await logIn(agent, server, asked));
+    const elsewhere = { redirect_uri: 'https://elsewhere.example.test/callback', scope: 'openid email' };
+    const ask = async (over: object) =>
+      follow(agent, await authorize(agent, { ...asked, ...over }), server.url);
+    expect((await ask({ scope: 'openid email' })).text).to.contain('Already allowed');
+    expect((await ask(elsewhere)).text)
+      .to.contain('See your email address')
+      .and.contain('Know who you are')
+      .and.not.to.contain('Already allowed');
   });
 
   it('is shown each time where any program of the device could ask in its name', async () => {

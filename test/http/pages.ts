@@ -383,6 +383,14 @@ export const PAGES: Record<string, SitePage | AuthError> = {
       { text: 'write:orders', api: 'Orders API' },
     ],
   }),
+  '/consent-more': sitePage(LOGIN_CONSENT_PAGE, {
+    client: { name: 'Notes agent' },
+    user,
+    stranger: { documentHost: 'a-long-name-of-a-host.documents.example.test', isUnverified: true },
+    details: [{ type: 'tax_data', lines: [{ name: 'year', value: '2026' }] }],
+    scopes: [{ key: 'scope.email' }, { text: 'Write notes for you', api: 'Notes' }],
+    allowed: [{ key: 'scope.openid' }, { text: 'Read your notes', api: 'Notes' }],
+  }),
   '/consent-stranger': sitePage(LOGIN_CONSENT_PAGE, {
     client: { name: 'Claude[U+202E]' },
     user,

@@ -8,6 +8,7 @@ import type { RequiredFactors } from '../../capabilities/actions/factor-methods.
 import { AuthError } from '../../http/errors.ts';
 import { browserCookie } from '../../http/server/browser-cookie.ts';
 import { hostOfCallback } from '../../records/clients/third-parties.ts';
+import { consentId } from '../../records/state/engine.ts';
 import type { Correlation } from '../../runtime/requester.ts';
 import { hashSecret } from '../../runtime/secrets.ts';
 import type { Store } from '../../store/contract.ts';
@@ -16,7 +17,7 @@ import type { Users } from '../../users/users.ts';
 import { isCredentialCurrent } from '../admission/admission.ts';
 import { transferOf, wouldEnroll } from '../admission/exchange-context.ts';
 import type { SecondFactor } from '../admission/second-factor.ts';
-import { isOidcScope, OIDC_CONSENT_KEY, readExtensions } from '../base/request-extensions.ts';
+import { isOidcScope, OIDC_CONSENT_KEY, readExtensions, toAudience } from '../base/request-extensions.ts';
 import { applicationSettings } from '../client/applications.ts';
 import { recordUse, type UseDependencies } from '../client/registration-use.ts';
 import { loginAnswer } from '../login/browser-login.ts';
@@ -183,6 +184,7 @@ export function waitingRequests(provider: Provider, deps: WaitingRequestsDepende
       return {
         ...describe(interaction),
         connection: await sessionConnection(provider, interaction),
+        allowed: await allowedBefore(deps.store, interaction),
         invitedEmail: await invitedEmail(deps.store, interaction),
         firstFactor: await loginBeforeSecondFactor(provider, deps, interaction, ctx.ip),
       };
@@ -298,6 +300,25 @@ async function openSession(provider: Provider, { session }: Interaction): Promis
   return open?.accountId === session.accountId ? open : undefined;
 }
 
+/**
+ * Returns what the user has allowed the application before. Where the answer goes to a host that the user was not shown, that
+ * is nothing: all of it is new there.
+ */
+async function allowedBefore(
+  store: Store,
+  { prompt, session, params }: Interaction,
+): Promise<ShownWaitingRequest['allowed']> {
+  if (prompt.name !== 'consent' || session === undefined) return {};
+  const { client_id: clientId, redirect_uri: callback } = params;
+  const consent = await store.collection('consents').get(consentId(session.accountId, String(clientId)));
+  const host = hostOfCallback(String(callback));
+  const isElsewhere = host !== undefined && consent?.hosts?.includes(host) === false;
+  const entries = isElsewhere ? [] : Object.entries(consent?.scopes ?? {});
+  const named = ([key, scopes]: (typeof entries)[number]) =>
+    [key === OIDC_CONSENT_KEY ? key : toAudience(key), scopes] as const;
+  return Object.fromEntries(entries.map(named));
+}
+
 async function invitedEmail(store: Store, { params }: Interaction): Promise<string | undefined> {
   const { invitation } = params as { invitation?: string };
   if (invitation === undefined) return undefined;
@@ -307,7 +328,7 @@ async function invitedEmail(store: Store, { params }: Interaction): Promise<stri
 
 function describe(
   interaction: Interaction,
-): Omit<ShownWaitingRequest, 'firstFactor' | 'invitedEmail' | 'connection'> {
+): Omit<ShownWaitingRequest, 'firstFactor' | 'invitedEmail' | 'connection' | 'allowed'> {
   const params = interaction.params as Record<string, string | undefined>;
   const { link, offer, remembered = {} } = dataOf(interaction);
   return {
@@ -379,6 +400,8 @@ export interface ShownWaitingRequest {
   connection: string | undefined;
   /** What a third-party application asks the user to allow. */
   missing: MissingConsent;
+  /** What the user has allowed the application before, by API identifier, `""` for the OpenID Connect scopes. */
+  allowed: Readonly<Record<string, readonly string[]>>;
   /** The login that has its first factor and still lacks the second: of this request, or of the session. */
   firstFactor: Login | undefined;
   /** The e-mail address that the request's invitation was sent to. */

@@ -3,6 +3,7 @@
 import { type ReportingLiquid, TemplateFault } from '../../capabilities/liquid/liquid.ts';
 import { declarePage, type Views } from '../../capabilities/pages/views.ts';
 import { type DetailLine, detailLines, visibleDetail } from '../../engine/base/authorization-details.ts';
+import { isOidcScope, OIDC_CONSENT_KEY } from '../../engine/base/request-extensions.ts';
 import type { MissingConsent } from '../../engine/login/policy.ts';
 import { isClientUrl } from '../../records/clients/registrations.ts';
 import { isSelfRegistered, isStrict, recipientOf } from '../../records/clients/third-parties.ts';
@@ -22,7 +23,10 @@ export interface ShownScope {
 interface ConsentModel extends PageModel {
   /** Where the answer goes, if the application is a stranger's. */
   stranger?: ShownStranger | undefined;
+  /** What it asks for; without what is in `allowed`. */
   scopes: ShownScope[];
+  /** What it may do already, where it asks for more. */
+  allowed?: ShownScope[];
   details: ShownDetail[];
   user: string;
 }
@@ -56,15 +60,40 @@ export async function consentPage(
   deps: { config: Config; views: Pick<Views, 'liquid'> },
   user: User | undefined,
 ): Promise<ConsentModel> {
-  const { oidcScopes, apis, details } = page.waiting.missing;
+  const { details } = page.waiting.missing;
+  const { asked, allowed } = setApart(page.waiting);
   return {
     ...pageModel(page, 'consent'),
     stranger: strangerOf(page),
-    scopes: await shownScopes(deps.config, oidcScopes, apis),
+    scopes: await shownScopes(deps.config, asked.oidcScopes, asked.apis),
+    allowed: await shownScopes(deps.config, allowed.oidcScopes, allowed.apis),
     details: await shownDetails(page, deps, details),
     user: nameOf(user),
   };
 }
+
+type Scopes = Omit<MissingConsent, 'details'>;
+
+// docs/understand/decisions/authorize.md#a-consent-page-sets-apart-what-is-new
+/** Sets what an application may do already apart from what it asks for beyond that; nothing if it asks for nothing new. */
+function setApart({ missing, allowed }: RequestPage['waiting']): { asked: Scopes; allowed: Scopes } {
+  const before = (key: string) => allowed[key] ?? [];
+  const isNew = (key: string) => (scope: string) => !before(key).includes(scope);
+  const fresh: Scopes = {
+    oidcScopes: missing.oidcScopes.filter(isNew(OIDC_CONSENT_KEY)),
+    apis: mapped(missing.apis, (api, scopes) => scopes.filter(isNew(api))),
+  };
+  const isNothingNew = fresh.oidcScopes.length + Object.values(fresh.apis).flat().length === 0;
+  if (isNothingNew) return { asked: missing, allowed: { oidcScopes: [], apis: {} } };
+  const known: Scopes = {
+    oidcScopes: before(OIDC_CONSENT_KEY).filter(isOidcScope),
+    apis: mapped(missing.apis, (api) => before(api).filter((scope) => !isOidcScope(scope))),
+  };
+  return { asked: fresh, allowed: known };
+}
+
+const mapped = (apis: Scopes['apis'], change: (api: string, scopes: string[]) => string[]): Scopes['apis'] =>
+  Object.fromEntries(Object.entries(apis).map(([api, scopes]) => [api, change(api, scopes)]));
 
 // docs/understand/decisions/authorize.md#a-strict-third-party-application-is-shown-to-each-user
 function strangerOf({ client, waiting }: RequestPage): ShownStranger | undefined {
