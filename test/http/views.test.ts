@@ -261,6 +261,18 @@ describe('the pages', () => {
     });
   });
 
+  it('count down in units of the page’s language, which the browser does not know', async () => {
+    site.setTenant({ tenant: { enabled_locales: ['hy', 'fa'] } });
+    for (const [locale, wait] of [
+      ['hy', /՝ \d+ վրկ/],
+      ['fa', /[۰-۹]+ ثانیه/],
+    ] as const)
+      await undrawnIn({ locale }, async (page) => {
+        await page.goto(`${site.url}/passwordless-code`);
+        expect(await page.locator('[data-cooldown]').textContent()).to.match(wait);
+      });
+  });
+
   it('post once, however often the button is pressed', async () => {
     await inBrowser({}, async (page) => {
       await page.goto(`${site.url}/login-hinted`);

@@ -88,8 +88,7 @@ function submitOnce() {
 
 /** Another code can be asked for when the one on its way has had its time; the button counts it down. */
 function coolDown() {
-  const unit = { style: 'unit', unit: 'second', unitDisplay: 'short' };
-  const format = new Intl.NumberFormat(document.documentElement.lang, unit);
+  const format = new Intl.NumberFormat(document.documentElement.lang);
   for (const button of document.querySelectorAll('[data-cooldown]')) {
     const text = button.textContent;
     const until = Date.now() + Number(button.dataset.cooldown) * 1000;
@@ -97,7 +96,7 @@ function coolDown() {
       const seconds = Math.ceil((until - Date.now()) / 1000);
       button.disabled = seconds > 0;
       button.textContent = button.disabled
-        ? button.dataset.wait.replace('{time}', format.format(seconds))
+        ? button.dataset.wait.replace('{seconds}', format.format(seconds))
         : text;
       if (button.disabled) setTimeout(show, 250);
     };

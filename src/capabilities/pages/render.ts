@@ -194,6 +194,11 @@ function createLiquid(directory: string, assets: Assets): Liquid {
     const { locale } = this.context.globals as { locale: Locale };
     return pageText(locale, key, Object.fromEntries(values));
   });
+  // {{ '{seconds}' | inSeconds }}: `{seconds} sec` in the language of the page.
+  liquid.registerFilter('inSeconds', function (number: string): string {
+    const { locale } = this.context.globals as { locale: Locale };
+    return inSeconds(locale.tag, number);
+  });
   // {{ 'Roles' | worded: 'console.title.' }}: the message `console.title.Roles`, or the text itself where there is
   // none.
   liquid.registerFilter('worded', function (text: string, prefix: string): string {
@@ -201,6 +206,13 @@ function createLiquid(directory: string, assets: Assets): Liquid {
     return locale.has(`${prefix}${text}`) ? pageText(locale, `${prefix}${text}`) : text;
   });
   return liquid;
+}
+
+/** Returns a number of seconds with their unit. Browsers would have the units of the languages that they speak alone: not of Armenian. */
+function inSeconds(tag: string, number: string): string {
+  const unit = { style: 'unit', unit: 'second', unitDisplay: 'short' } as const;
+  const parts = new Intl.NumberFormat([tag, FALLBACK], unit).formatToParts(30);
+  return parts.map(({ type, value }) => (type === 'integer' ? number : value)).join('');
 }
 
 // Marks the messages that are English because the language of the page lacks them, so that a screen reader pronounces
