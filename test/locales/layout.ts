@@ -59,9 +59,12 @@ const FAULTS = `(() => {
 /** Pages for administrators and programmers, which a language may lack. */
 const OF_PARTS = /^\/(?:console|home|inbox|scripts|tokens)/;
 
+/** Reports whether a language has texts for the console and the other pages of {@link OF_PARTS}. */
+export const hasConsole = (tag: string): boolean => existsSync(join(LOCALES, tag, 'console'));
+
 /** Lists the paths of the pages that a language has. @param isShort whether one page of each template is enough. */
 export function pathsIn(tag: string, { isShort = false } = {}): string[] {
-  const hasParts = existsSync(join(LOCALES, tag, 'console'));
+  const hasParts = hasConsole(tag);
   const templates = new Set<string>();
   return Object.entries(PAGES).flatMap(([path, page]) => {
     if (OF_PARTS.test(path) && (isShort || !hasParts)) return [];
@@ -70,6 +73,17 @@ export function pathsIn(tag: string, { isShort = false } = {}): string[] {
     templates.add(template);
     return [path];
   });
+}
+
+/** Measures the page that is shown, at 1280 and then at 320 pixels. @returns what is wrong, each with the page's name and the width. */
+export async function faultsOf(page: Page, name: string): Promise<string[]> {
+  const faults: string[] = [];
+  for (const size of [WIDE, NARROWEST]) {
+    await page.setViewportSize(size);
+    const found = await page.evaluate<string[]>(FAULTS);
+    faults.push(...found.map((fault) => `${name} ${size.width}: ${fault}`));
+  }
+  return faults;
 }
 
 /**
@@ -88,11 +102,7 @@ export async function layoutFaults(
   const faults: string[] = [];
   site.setTenant({ tenant: { enabled_locales: [tag, tag === 'en' ? 'de' : 'en'], language_menu: true } });
   const measure = async (path: string) => {
-    for (const size of [WIDE, NARROWEST]) {
-      await page.setViewportSize(size);
-      const found = await page.evaluate<string[]>(FAULTS);
-      faults.push(...found.map((fault) => `${tag} ${path} ${size.width}: ${fault}`));
-    }
+    faults.push(...(await faultsOf(page, `${tag} ${path}`)));
   };
   for (const path of paths) {
     await page.goto(`${site.url}${path}`);
