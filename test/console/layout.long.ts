@@ -5,7 +5,7 @@ import { LANGUAGES } from '../../src/tenant/languages.ts';
 import { faultsOf, hasConsole } from '../locales/layout.ts';
 import { accessibilityFaults } from '../support/accessibility.ts';
 import { launchBrowser, type TestBrowser } from '../support/browser.ts';
-import { openConsole, openConsolePage, startConsole } from '../support/console.ts';
+import { openConsole, startConsole } from '../support/console.ts';
 import { type FoundPage, findPages } from '../support/console-pages.ts';
 import { tenant } from '../support/flows.ts';
 import type { TestServer } from '../support/server.ts';
@@ -14,20 +14,26 @@ import { UNLIMITED } from '../support/unlimited.ts';
 /** The languages to measure; all that have a console without it. */
 const ASKED = process.env.LANGUAGES_TO_MEASURE?.split(' ');
 
-describe('all pages of the console', () => {
+describe('all pages of the console', function () {
+  // A hundred and seventy pages a language.
+  this.timeout(3_600_000);
   let server: TestServer;
   let browser: TestBrowser;
   let pages: FoundPage[];
+  let cookies: { name: string; value: string; url: string }[];
   before(async () => {
     const { rateLimits } = UNLIMITED.attackProtection;
     server = await startConsole({ tenant: { ...tenant, attackProtection: { rateLimits } } });
-    browser = await launchBrowser(server.ca);
-    const { get } = await openConsole(server);
+    browser = await launchBrowser(server.ca, { draws: false });
+    const { agent, get } = await openConsole(server);
     pages = await findPages(async (path) => {
       const { status, text } = await get(path);
       return status === 200 ? text : undefined;
     });
     expect(pages.length).to.be.greaterThan(150);
+    cookies = agent
+      .cookies()
+      .map(({ name, value, path }) => ({ name, value, url: new URL(path, server.url).href }));
   });
   after(async () => {
     await browser?.close();
@@ -37,9 +43,11 @@ describe('all pages of the console', () => {
   for (const tag of (ASKED ?? LANGUAGES).filter(hasConsole))
     it(`fit at 320 and 1280 pixels, and are accessible: ${tag}`, async () => {
       const context = await browser.newContext({ locale: tag, reducedMotion: 'reduce' });
+      await context.addCookies(cookies);
       const page = await context.newPage();
-      await openConsolePage(page, server);
+      await page.goto(`${server.url}/console`);
       expect(await page.locator('html').getAttribute('lang')).to.equal(tag);
+      expect(new URL(page.url()).pathname).to.equal('/console');
       const faults: string[] = [];
       for (const { path } of pages) {
         await page.goto(`${server.url}${path}`);
