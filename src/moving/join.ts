@@ -58,6 +58,8 @@ export async function joinFiles(
     await fill(database, ACCESS, linesFrom(more), userOf);
     // Sorted once, which is much faster than keeping an index of random ids while it is filled.
     database.exec('CREATE INDEX about_user ON about (user, kind)');
+    // It is never committed: what was used is noted for this run only, and a transaction for each note would cost more than the note.
+    database.exec('BEGIN');
     const read = { done: 0, all: await sizeOf(files.users) };
     if (files.users.length === 0) read.all = distinct(database);
     return {
