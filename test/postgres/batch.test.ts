@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { type Store, UniqueKeyError, type Write } from '../../src/store/contract.ts';
 import { openStore } from '../../src/store/open.ts';
+import { anIdentity } from '../store/contract.ts';
 import { type Cluster, startCluster } from '../support/postgres.ts';
 
 describe('a batch in PostgreSQL', () => {
@@ -78,6 +79,44 @@ describe('a batch in PostgreSQL', () => {
       ['a', 'b', 'c'].map(async (id) => (await events().get(id))?.description),
     );
     expect(counts).to.deep.equal(['45', '45', '45']);
+  });
+
+  it('gives a unique key to one of many batches that add it concurrently, in any order and process', async () => {
+    const identities = store().collection('identities');
+    const names = ['a', 'b', 'c', 'd'];
+    const outcomes = await Promise.all(
+      Array.from({ length: 24 }, async (_, n) => {
+        const writes = (n % 2 === 0 ? names : names.toReversed()).map(
+          (name, at): Write => ({
+            collection: 'identities',
+            insert: anIdentity(`${at} of ${n}`, `${name}@a.example`),
+          }),
+        );
+        return failed(stores[n % 2]?.batch(writes) as Promise<void>);
+      }),
+    );
+    expect(outcomes.filter((error) => error === undefined)).to.have.length(1);
+    expect(outcomes.filter((error) => error instanceof UniqueKeyError)).to.have.length(23);
+    const winner = outcomes.indexOf(undefined);
+    expect((await identities.list()).records.map(({ id }) => id)).to.deep.equal(
+      names.map((_, at) => `${at} of ${winner}`),
+    );
+  });
+
+  it('adds new records by one statement a collection', async () => {
+    const added = async (table: string) => {
+      const { rows } = await cluster.query(
+        `SELECT count(DISTINCT cmin::text) AS statements, count(*) > 29 AS "areAll" FROM "${table}" WHERE id LIKE 'many %'`,
+      );
+      return rows[0];
+    };
+    const many = Array.from({ length: 30 }, (_, n) => `many ${n}`);
+    await store().batch([
+      ...many.map((id): Write => ({ collection: 'credentials', put: { id, passwordHash: '', history: [] } })),
+      ...many.map((id): Write => ({ collection: 'identities', insert: anIdentity(id, `${id}@a.example`) })),
+    ]);
+    for (const table of ['credentials', 'identities', 'identities_unique', 'identities_index'])
+      expect(await added(table), table).to.deep.equal({ statements: '1', areAll: true });
   });
 
   it('with one write is the same as that write, and throws what it throws', async () => {

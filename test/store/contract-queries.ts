@@ -106,6 +106,100 @@ export function batchCases(test: Register): void {
     expect(await identities.findBy('email', emailKey('eve@a.example'))).to.deep.equal([]);
   });
 
+  test('adds many records with any characters, and finds each by its keys', async ({ store, reopen }) => {
+    const odd = [
+      'plain',
+      '"a\\"',
+      '{b},\\\\',
+      'c\nd',
+      'NULL',
+      '\0e',
+      'f\u0001',
+      'g\ud800',
+      '\u{1f600}',
+      'h'.repeat(3000),
+    ];
+    const identity = (text: string, n: number) =>
+      anIdentity(`id ${text}`, `${n}@a.example`, { username: text });
+    const user = (text: string, n: number) => aUser(`id ${text}`, n % 2 === 0 ? `${n}@a.example` : undefined);
+    await store.batch([
+      ...odd.map((text, n) => ({ collection: 'users' as const, insert: user(text, n) })),
+      ...odd.map((text, n) => ({ collection: 'identities' as const, insert: identity(text, n) })),
+      ...odd.map((text) => ({ collection: 'credentials' as const, put: credential(text) })),
+    ]);
+    const again = await reopen();
+    for (const [n, text] of odd.entries()) {
+      expect(await again.collection('users').get(`id ${text}`)).to.deep.equal(user(text, n));
+      const found = await again.collection('identities').findBy('user', `user of id ${text}`);
+      expect(found).to.deep.equal([identity(text, n)]);
+      expect(await again.collection('identities').findBy('email', emailKey(`${n}@a.example`))).to.deep.equal(
+        found,
+      );
+      expect(await again.collection('credentials').get(text)).to.deep.equal(credential(text));
+    }
+    const { records } = await again.collection('users').list({ sort: { field: 'email' } });
+    expect(records.map(({ email }) => email)).to.deep.equal(
+      ['0', '2', '4', '6', '8'].map((n) => `${n}@a.example`).concat(Array(5).fill(undefined)),
+    );
+  });
+
+  test('adds many records in place of expired ones that have their ids or keys', async ({ store }, time) => {
+    const identities = store.collection('identities');
+    const expiresAt = time.now / 1000 + 60;
+    await identities.insert({ ...anIdentity('old', 'a@a.example'), expiresAt });
+    await identities.insert({ ...anIdentity('b', 'before@a.example'), expiresAt });
+    await store
+      .collection('credentials')
+      .insert({ ...credential('b'), history: ['before'], expiresAt } as never);
+    const news = ['a', 'b', 'c', 'd'];
+    const adding = () =>
+      store.batch([
+        ...news.map((id) => ({
+          collection: 'identities' as const,
+          insert: anIdentity(id, `${id}@a.example`),
+        })),
+        ...news.map((id) => ({ collection: 'credentials' as const, insert: credential(id) })),
+      ]);
+    expect(await rejection(adding())).to.be.instanceOf(UniqueKeyError);
+    expect(await identities.count()).to.equal(2);
+    time.now = expiresAt * 1000;
+    await adding();
+    expect((await identities.list()).records.map(({ id }) => id)).to.deep.equal(news);
+    expect(await store.collection('credentials').get('b')).to.deep.equal(credential('b'));
+    expect(await identities.findBy('email', emailKey('before@a.example'))).to.deep.equal([]);
+    expect(await identities.findBy('email', emailKey('a@a.example'))).to.have.length(1);
+  });
+
+  test('adds none of many records if one has the id or a key of another, and names it', async ({ store }) => {
+    const identities = store.collection('identities');
+    await identities.insert(anIdentity('taken', 'taken@a.example'));
+    await store.collection('credentials').insert(credential('taken'));
+    const adding = (...more: IdentityRecord[]) =>
+      store.batch([
+        ...[anIdentity('1', '1@a.example'), ...more, anIdentity('2', '2@a.example')].map((one) => ({
+          collection: 'identities' as const,
+          insert: one,
+        })),
+        { collection: 'credentials', put: credential('1') },
+        { collection: 'credentials', put: credential('taken') },
+      ]);
+    for (const [refused, key] of [
+      [anIdentity('3', 'taken@a.example'), 'email'],
+      [anIdentity('3', '1@a.example'), 'email'],
+      [anIdentity('3', '2@a.example'), 'email'],
+      [anIdentity('taken', 'free@a.example'), 'id'],
+      [anIdentity('1', 'free@a.example'), 'id'],
+    ] as const) {
+      const error = await rejection(adding(refused));
+      expect(error).to.be.instanceOf(UniqueKeyError);
+      expect(error).to.include({ collection: 'identities', key });
+      expect(await identities.count()).to.equal(1);
+      expect(await store.collection('credentials').count()).to.equal(1);
+    }
+    await adding();
+    expect(await identities.count()).to.equal(3);
+  });
+
   test('refuses collections of the configuration', async ({ store }) => {
     const batch = store.batch([{ collection: 'clients', delete: 'app' }]);
     expect(await rejection(batch)).to.be.instanceOf(TypeError);

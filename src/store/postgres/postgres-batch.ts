@@ -2,7 +2,7 @@
 // two batches wait for one another instead of deadlocking. Each change is then made to the row as it was locked.
 import type { Stored } from '../../records/base/record.ts';
 import type { Collection, Write } from '../contract.ts';
-import { encodeRecord, encodeUpdate } from '../record.ts';
+import { type Encoded, encodeRecord, encodeUpdate } from '../record.ts';
 import { idText } from '../sql/postgres-text.ts';
 import type { StoredRow } from './postgres-batched-reads.ts';
 import { type Pool, type Run, stateOf } from './postgres-pool.ts';
@@ -11,6 +11,7 @@ import {
   forget,
   hasUniqueKeys,
   insert,
+  insertMany,
   type LockedRows,
   type PostgresTable,
   placeOf,
@@ -24,6 +25,8 @@ interface PlannedWrite {
   id: string;
   /** Whether the row is locked first; a new record needs no lock. */
   locks: boolean;
+  /** The record of a write that may add one. */
+  encoded?: Encoded;
   /** Makes the write within a transaction. */
   apply(access: Access): Promise<unknown>;
   /** Makes the write on its own. */
@@ -53,22 +56,63 @@ export async function writeBatch(
     await only.alone(collection);
     return;
   }
-  const inTurn = !areApart(planned);
   await pool.transaction(
     async (run, locked) => {
       const access: Access = { run, locked };
-      if (!inTurn) return void (await allOf(planned.map(({ apply }) => apply(access))));
-      for (const { apply } of planned) await apply(access);
+      const news = planned.filter((one) => isNew(one, locked));
+      if (areApart(planned, news)) await applyApart(access, planned, news);
+      else for (const { apply } of planned) await apply(access);
     },
     (run: Run) => lockAll(run, planned),
   );
 }
 
-/** Returns whether the writes are independent, so that they can be sent without waiting for one another. */
-function areApart(planned: readonly PlannedWrite[]): boolean {
+const isNew = ({ table, id, locks, encoded }: PlannedWrite, locked: LockedRows) =>
+  encoded !== undefined && (!locks || locked.get(placeOf(table, id)) === undefined);
+
+/**
+ * Returns whether the writes are independent, so that they can be sent without waiting for one another. New records are, also
+ * where keys are unique: none of them frees a key that another needs.
+ */
+function areApart(planned: readonly PlannedWrite[], news: readonly PlannedWrite[]): boolean {
   const places = new Set(planned.map(({ table, id }) => placeOf(table, id)));
-  return places.size === planned.length && planned.every(({ table }) => !hasUniqueKeys(table));
+  const isUnique = ({ table }: PlannedWrite) => hasUniqueKeys(table);
+  return places.size === planned.length && planned.filter(isUnique).length === news.filter(isUnique).length;
 }
+
+/** Makes independent writes; of each collection the new records together, in place of the first. */
+async function applyApart(
+  access: Access,
+  planned: readonly PlannedWrite[],
+  news: readonly PlannedWrite[],
+): Promise<void> {
+  const added = Map.groupBy(news, ({ table }) => table);
+  const of = new Map([...added.values()].flatMap((all) => all.map((one) => [one, all] as const)));
+  const work = planned.flatMap((one) => {
+    const together = of.get(one) ?? [one];
+    if (together.length === 1) return one.apply(access);
+    return together[0] === one ? addAll(access, one.table, together) : [];
+  });
+  await allOf(work);
+}
+
+/** Adds new records, those by themselves that meet another record. */
+async function addAll(access: Access, table: PostgresTable, added: readonly PlannedWrite[]): Promise<void> {
+  for (let at = 0; at < added.length; at += addedAtOnce) {
+    const some = added.slice(at, at + addedAtOnce);
+    const rest = new Set(
+      await insertMany(
+        access,
+        table,
+        some.flatMap(({ encoded }) => encoded ?? []),
+      ),
+    );
+    for (const one of some) if (one.encoded !== undefined && rest.has(one.encoded)) await one.apply(access);
+  }
+}
+
+/** Few enough that the statement ends within its time limit. */
+const addedAtOnce = 200;
 
 /** Waits for all, even if one fails: no statement may be under way when the transaction ends. */
 async function allOf<T>(work: readonly Promise<T>[]): Promise<T[]> {
@@ -134,5 +178,5 @@ function plan(tables: ReadonlyMap<string, PostgresTable>, one: Write): PlannedWr
   const apply = (access: Access) => (isNew ? insert : put)(access, table, encoded);
   const alone = (collection: Collection<Stored>) =>
     isNew ? collection.insert(encoded.record as Stored) : collection.put(encoded.record as Stored);
-  return { table, id: encoded.record.id, locks: !isNew, apply, alone };
+  return { table, id: encoded.record.id, locks: !isNew, encoded, apply, alone };
 }

@@ -2,11 +2,11 @@
 // requests. A failure caused by the database's state, and not by the statement, is a StoreUnavailable.
 import pg from 'pg';
 import { StoreUnavailable } from '../contract.ts';
-import { parameterToPostgres } from '../sql/postgres-text.ts';
+import { type PlainParameter, parameterToPostgres } from '../sql/postgres-text.ts';
 import { connectionCount, connectionSettings, greeting } from './postgres-connection.ts';
 
-/** A parameter; a list is an array of texts. */
-export type Parameter = string | number | null | readonly string[];
+/** A parameter; a list is an array. */
+export type Parameter = PlainParameter | readonly PlainParameter[];
 
 /** A statement; a named one is prepared once in each connection. */
 export interface PreparedStatement {

@@ -2,9 +2,10 @@
 import { fieldValue } from '../filter.ts';
 import type { AnyRecord } from '../record.ts';
 import { type AnySpec, keyValues } from '../record.ts';
-import { idText, jsonToPostgres, valueText } from '../sql/postgres-text.ts';
+import { idText, jsonToPostgres, type PlainParameter, valueText } from '../sql/postgres-text.ts';
 import { slot } from '../sql/table.ts';
 import type { Parameter } from './postgres-pool.ts';
+import { arrayText } from './postgres-statements.ts';
 
 /** Returns the columns of a record: id, stored text, expiry, indexed fields, lists of keys. */
 export function rowOf(spec: AnySpec, record: AnyRecord, stored: string): Parameter[] {
@@ -15,6 +16,14 @@ export function rowOf(spec: AnySpec, record: AnyRecord, stored: string): Paramet
     ...(spec.indexed ?? []).map((path) => field(spec, record, path)),
     ...lists(spec, keysOf(spec, record)),
   ];
+}
+
+/** Returns, for each column of {@link rowOf}, a list with the values of all rows. */
+export function columnsOf(rows: readonly (readonly Parameter[])[]): Parameter[] {
+  const [first = []] = rows;
+  const plain = (value: Parameter = null) =>
+    Array.isArray(value) ? arrayText(value as string[]) : (value as PlainParameter);
+  return first.map((_, at) => rows.map((row) => plain(row[at])));
 }
 
 const field = (spec: AnySpec, record: AnyRecord, path: string) => {

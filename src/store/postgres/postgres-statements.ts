@@ -57,6 +57,30 @@ function insertion(name: string, spec: AnySpec): string {
   return `WITH ${[added, ...keysOfAdded(name, spec)].join(', ')} SELECT count(*) FROM added`;
 }
 
+/**
+ * Adds records, in the order given, except those whose id is there. Parameters: for each column of {@link insertion} a list
+ * with a value of each record; lists of keys are texts, as {@link arrayText} returns them. Returns the ids of what was added.
+ */
+function insertionOfMany(name: string, spec: AnySpec): string {
+  const p = numbered();
+  const types: Readonly<Record<string, string>> = { expires_at: 'double precision' };
+  const casts: Readonly<Record<string, string>> = {
+    data: '::json',
+    uniques: '::text[]',
+    indexes: '::text[]',
+  };
+  const columns = ['id', 'data', 'expires_at', ...(spec.indexed ?? []).map(fieldColumn), ...lists(spec)];
+  const given = `unnest(${columns.map((column) => `${p()}::${types[column] ?? 'text'}[]`).join(', ')}) g(${columns.join(', ')})`;
+  const values = columns.map((column) => `g.${column}${casts[column] ?? ''}`);
+  const returned = ['id', ...lists(spec)].join(', ');
+  const added = `added AS (INSERT INTO "${name}" (${columns.join(', ')}) SELECT ${values.join(', ')} FROM ${given} ON CONFLICT (id) DO NOTHING RETURNING ${returned})`;
+  return `WITH ${[added, ...keysOfAdded(name, spec)].join(', ')} SELECT id FROM added`;
+}
+
+/** Returns the text of an array in PostgreSQL. */
+export const arrayText = (list: readonly string[]): string =>
+  `{${list.map((one) => `"${one.replace(/["\\]/g, '\\$&')}"`).join(',')}}`;
+
 /** Adds the keys of the rows in `added`, as their lists say. */
 function keysOfAdded(name: string, spec: AnySpec): string[] {
   const { unique, index } = keyTables(spec);
@@ -151,11 +175,17 @@ export function postgresStatements(name: string, spec: AnySpec) {
     getAllLocked: `${get.replace('r.id = $1', 'r.id = ANY ($1::text[])')} ORDER BY r.id FOR UPDATE`,
     // Statements on a table that the collection does not have are never run.
     holder: unique ? holder : '',
+    // Each is looked up by itself: as a join, a plan made while the table was small could read all of it.
+    /** Returns those of some unique keys that a record has. Parameters: lists of equal length with the keys and the values. */
+    held: unique
+      ? `SELECT g.key, g.value FROM unnest($1::text[], $2::text[]) g(key, value) WHERE (SELECT 1 FROM "${name}_unique" k WHERE k.key = g.key AND k.value = g.value) = 1`
+      : '',
     findUnique: unique ? findUnique : '',
     findIndex: index ? findIndex : '',
     page,
     count,
     insert: insertion(name, spec),
+    insertMany: insertionOfMany(name, spec),
     /** Changes a record whose keys, fields and expiry stay. Parameters: id, version, data. */
     change: `UPDATE "${name}" SET data = $3 WHERE id = $1 AND xmin = $2::xid`,
     replace: replacement(name, spec),

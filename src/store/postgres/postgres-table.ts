@@ -10,7 +10,7 @@ import { fromColumn, RecordFault } from '../sql/row.ts';
 import { slot } from '../sql/table.ts';
 import type { GetRow, StoredRow } from './postgres-batched-reads.ts';
 import { type Parameter, type Pool, type Run, stateOf, uniqueViolation } from './postgres-pool.ts';
-import { differences, isAside, keysOf, rowOf } from './postgres-row.ts';
+import { columnsOf, differences, isAside, keysOf, rowOf } from './postgres-row.ts';
 import type { Statements } from './postgres-statements.ts';
 
 export interface PostgresTable {
@@ -129,6 +129,58 @@ export async function insert(access: Access, table: PostgresTable, encoded: Enco
 export async function put(access: Access, table: PostgresTable, encoded: Encoded): Promise<void> {
   if (access.outside && (await attempt(access, table, encoded, undefined))) return;
   await write(access, table, encoded.record.id, () => encoded);
+}
+
+// docs/understand/decisions/store.md#new-records-of-a-batch-in-postgresql-are-added-by-one-statement-a-collection
+/**
+ * Adds many records in a transaction, by one statement.
+ * @param all with different ids
+ * @returns those that were not added, because a record, perhaps an expired one, has their id or one of their unique keys.
+ */
+export async function insertMany(
+  access: Access,
+  table: PostgresTable,
+  all: readonly Encoded[],
+): Promise<readonly Encoded[]> {
+  for (const { record } of all) forget(access, table, record.id);
+  const free = await withFreeKeys(access, table, all);
+  if (free.length === 0) return all;
+  // In the order of the ids, so that two batches with the same records wait for one another instead of deadlocking.
+  const rows = free
+    .map((one) => rowOf(table.spec, one.record, table.seal.seal(one)))
+    .sort(([a = ''], [b = '']) => ((a as string) < (b as string) ? -1 : 1));
+  const { rows: written } = await access.run(table.statements.insertMany, columnsOf(rows));
+  const added = new Set(written.map(([id]) => id));
+  return all.filter(({ record }) => !added.has(toPostgres(idText(record.id))));
+}
+
+/** Returns those of some new records of which no other record, of those or of the table, has a unique key. */
+async function withFreeKeys(
+  { run }: Access,
+  table: PostgresTable,
+  all: readonly Encoded[],
+): Promise<readonly Encoded[]> {
+  if (!hasUniqueKeys(table)) return all;
+  const taken = new Set<string>();
+  const claims = all.map((encoded) => {
+    const pairs = keyValues(table.spec.unique, encoded.record).map(
+      ([key, value]) => [key, valueText(value)] as const,
+    );
+    return { encoded, pairs, slots: pairs.map(([key, value]) => slot([key, toPostgres(value)])) };
+  });
+  const pairs = claims.flatMap((claim) => claim.pairs);
+  if (pairs.length > 0) {
+    const columns = [pairs.map(([key]) => key), pairs.map(([, value]) => value)];
+    const { rows } = await run(table.statements.held, columns);
+    for (const [key, value] of rows) taken.add(slot([key ?? '', value ?? '']));
+  }
+  return claims
+    .filter(({ slots }) => {
+      const isFree = !slots.some((one) => taken.has(one));
+      for (const one of slots) taken.add(one);
+      return isFree;
+    })
+    .map(({ encoded }) => encoded);
 }
 
 // docs/understand/decisions/store.md#a-change-in-postgresql-applies-only-to-the-version-of-the-row-that-was-read

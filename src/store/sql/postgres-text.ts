@@ -24,10 +24,12 @@ export function toPostgres(text: string): string {
   });
 }
 
+export type PlainParameter = string | number | null;
+
 /** Converts a parameter for the client: texts, and each text of a list, by {@link toPostgres}. */
-export function parameterToPostgres(parameter: string | number | null | readonly string[]): unknown {
+export function parameterToPostgres(parameter: PlainParameter | readonly PlainParameter[]): unknown {
   if (typeof parameter === 'string') return toPostgres(parameter);
-  return Array.isArray(parameter) ? parameter.map(toPostgres) : parameter;
+  return Array.isArray(parameter) ? parameter.map(parameterToPostgres) : parameter;
 }
 
 /** Reverses {@link toPostgres}. */
