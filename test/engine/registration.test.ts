@@ -6,7 +6,7 @@ import { managementToken, startManaged } from '../management/support.ts';
 import { type Agent, type Answer, createAgent, readForm } from '../support/agent.ts';
 import { authorize, follow, logIn, payload, pkce, responseOf, tenant, token } from '../support/flows.ts';
 import { nextMessageTo } from '../support/inbox.ts';
-import type { TestServer } from '../support/server.ts';
+import { startServer, type TestServer } from '../support/server.ts';
 
 const MCP = 'https://mcp.example.test/mcp';
 const CALLBACK = 'https://agent.example.test/callback';
@@ -324,6 +324,45 @@ describe('an application that registers itself', () => {
     const consent = await logIn(createAgent(server), server, request(client.client_id));
     for (const { text, headers } of [page, consent])
       expect(`${text}${headers['content-security-policy']}`).not.to.contain('tracker.example.test');
+  });
+
+  it('is shown without its logo also where its users choose a provider', async () => {
+    const provider = (name: string) => ({
+      name,
+      strategy: 'oidc',
+      is_domain_connection: true,
+      options: {
+        type: 'front_channel',
+        client_id: 'gatehouse',
+        issuer: 'https://provider.example.test',
+        authorization_endpoint: 'https://provider.example.test/authorize',
+        jwks_uri: 'https://provider.example.test/keys',
+      },
+    });
+    const { default_directory: _, ...settings } = ownTenant.tenant as Record<string, unknown>;
+    const elsewhere = await startServer({
+      tenant: {
+        ...ownTenant,
+        tenant: settings,
+        databases: ownTenant.databases.map((one) => ({ ...one, is_domain_connection: false })),
+        connections: [provider('one'), provider('two')],
+      },
+    });
+    try {
+      const answer = await createAgent(elsewhere).request('/oidc/register', {
+        json: { ...AGENT, logo_uri: 'https://tracker.example.test/pixel.png' },
+      });
+      const agent = createAgent(elsewhere);
+      const page = await follow(
+        agent,
+        await authorize(agent, request(answer.json().client_id)),
+        elsewhere.url,
+      );
+      expect(page.text).to.contain('/connection/one').and.contain('Some agent');
+      expect(`${page.text}${page.headers['content-security-policy']}`).not.to.contain('tracker.example.test');
+    } finally {
+      await elsewhere.stop();
+    }
   });
 
   it('gives no words to messages that anybody can have sent', async () => {

@@ -38,6 +38,12 @@ const tenant = {
   clients: base.clients.map((client) => ({
     ...client,
     ...(client.client_id === 'code-only' && { custom_login_page_on: false }),
+    ...(client.client_id === 'third' && {
+      name: 'Ban\u202Ek',
+      logo_uri: 'https://tracker.example.test/pixel.png',
+      external_metadata_type: 'dcr',
+      external_metadata_created_by: 'client',
+    }),
     ...(client.client_id === 'hs256' && { custom_login_page: '<title>Its own</title> @@config@@' }),
   })),
 };
@@ -93,6 +99,17 @@ describe('a customized login page', () => {
   };
 
   describe('is shown', () => {
+    it('without the logo of an application that has registered itself, and with its name as it is', async () => {
+      const { challenge } = pkce();
+      const asked = { client_id: 'third', redirect_uri: THIRD_CALLBACK, scope: 'openid' };
+      const config = configIn(await open(createAgent(server), spaRequest(challenge, asked)));
+      expect(config).to.deep.include({
+        clientID: 'third',
+        icon: '',
+        dict: { signin: { title: 'Ban[U+202E]k' } },
+      });
+    });
+
     it('as the operator wrote it, with the configuration in place of @@config@@', async () => {
       const page = await open(
         createAgent(server),

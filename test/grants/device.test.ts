@@ -105,6 +105,12 @@ describe('the device flow', () => {
     expect((await open(agent, user_code)).status).to.equal(400);
   });
 
+  it('shows the name of a third-party application with its invisible characters', async () => {
+    const { user_code } = (await begin({ client_id: 'third-tv' })).json();
+    const page = await open(createAgent(server), user_code);
+    expect(page.text).to.contain('Third[U+202E]tv').and.not.to.contain('\u202E');
+  });
+
   it('binds a device code to its client; another client’s poll does not use it up', async () => {
     const codes = (await begin()).json();
     await connect(codes);

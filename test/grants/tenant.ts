@@ -13,7 +13,11 @@ export const deviceTenant = {
     ...tenant.clients,
     client('tv', { refresh_token: { rotation_type: 'rotating', expiration_type: 'expiring' } }),
     client('other-tv'),
-    client('third-tv', { is_first_party: false, third_party_security_mode: 'permissive' }),
+    client('third-tv', {
+      name: 'Third\u202Etv',
+      is_first_party: false,
+      third_party_security_mode: 'permissive',
+    }),
     client('acme-tv', { organization_usage: 'require', organization_require_behavior: 'pre_login_prompt' }),
   ],
   databases: [

@@ -1,6 +1,6 @@
 // Chooses the connection and the login page of a waiting authorization request.
 
-import { declarePage } from '../../capabilities/pages/views.ts';
+import { declarePage, type ShownClient, shownClient } from '../../capabilities/pages/views.ts';
 import type { Connection } from '../../records/collections.ts';
 import { firstCode, passwordUse } from '../../records/database-options.ts';
 import type { LoginPageOf } from '../flow/flow-routes.ts';
@@ -64,7 +64,7 @@ function firstCodeKind(connection: Connection, identifier: string | undefined, f
 }
 
 interface LoginConnectionsModel {
-  client: { name: string; logo?: string };
+  client: ShownClient;
   connections: LoginChoice[];
 }
 
@@ -76,8 +76,7 @@ async function showChoices(
   ctx: Parameters<typeof renderPage>[1],
   page: RequestPage,
 ): Promise<void> {
-  const { name, logo_uri: logo } = page.client;
-  const client = { name, ...(logo !== undefined && { logo }) };
+  const client = shownClient(page.client);
   await renderPage(deps, ctx, page, LOGIN_CONNECTIONS_PAGE, {
     client,
     connections: await loginChoices(deps.config, page),

@@ -2,7 +2,7 @@
 // this path.
 
 import type { Context } from 'koa';
-import { declarePage } from '../../capabilities/pages/views.ts';
+import { declarePage, shownClient } from '../../capabilities/pages/views.ts';
 import type { LoginTickets } from '../../capabilities/protection/login-tickets.ts';
 import type { Organizations } from '../../engine/admission/admission.ts';
 import { waitingState } from '../../engine/authorize/restarted-request.ts';
@@ -390,8 +390,9 @@ function configOf({ baseUrl, config }: CustomPageDependencies, page: RequestPage
     _csrf: csrf,
     _intstate: 'deprecated',
   };
+  const shown = shownClient(client);
   return {
-    icon: client.logo_uri ?? branding.logo_url ?? '',
+    icon: shown.logo ?? branding.logo_url ?? '',
     assetsUrl: '',
     auth0Domain: new URL(baseUrl).host,
     auth0Tenant: tenantName(baseUrl),
@@ -402,7 +403,7 @@ function configOf({ baseUrl, config }: CustomPageDependencies, page: RequestPage
     clientID: client.client_id,
     connection: params.connection ?? null,
     prompt: params.prompt,
-    dict: { signin: { title: client.name } },
+    dict: { signin: { title: shown.name } },
     extraParams: { ...waiting.upstream, ...options },
     internalOptions: options,
     isThirdPartyClient: !client.is_first_party,

@@ -3,7 +3,7 @@
 
 import type { Context } from 'koa';
 import { z } from 'zod';
-import { declarePage, type Views } from '../../../capabilities/pages/views.ts';
+import { declarePage, type ShownClient, shownClient, type Views } from '../../../capabilities/pages/views.ts';
 import type { Challenges } from '../../../capabilities/protection/challenges.ts';
 import { completedRequest } from '../../../engine/admission/second-factor.ts';
 import { requestExpired } from '../../../engine/authorize/waiting-requests.ts';
@@ -110,7 +110,7 @@ interface ApprovalAskModel {
   message: string | undefined;
   scopes: ShownScope[];
   details: ShownDetail[];
-  client: { name: string; logo: string | undefined };
+  client: ShownClient;
 }
 
 export const APPROVAL_ASK_PAGE = declarePage<ApprovalAskModel>('approval/ask');
@@ -124,6 +124,7 @@ async function askForAnswer(
 ): Promise<void> {
   const { clientId, login, sid } = approver;
   const client = await deps.config.client(clientId);
+  const shown = client === undefined ? { name: clientId } : shownClient(client);
   const { audience, authorizationDetails: all = [] } = waiting;
   const { secret: ticket } = await deps.challenges.issueTicket({
     purpose: PURPOSE,
@@ -142,8 +143,8 @@ async function askForAnswer(
     request: waiting.id,
     message: waiting.bindingMessage,
     scopes: await scopesOf(deps, waiting),
-    details: await shownDetails({ client: { name: client?.name ?? clientId } }, deps, { audience, all }),
-    client: { name: client?.name ?? clientId, logo: client?.logo_uri },
+    details: await shownDetails({ client: shown }, deps, { audience, all }),
+    client: shown,
   });
 }
 

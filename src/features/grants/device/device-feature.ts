@@ -3,7 +3,7 @@
 import type { Context } from 'koa';
 import { z } from 'zod';
 import { qrCode } from '../../../capabilities/pages/qr-code.ts';
-import { declarePage, type Views } from '../../../capabilities/pages/views.ts';
+import { declarePage, type ShownClient, shownClient, type Views } from '../../../capabilities/pages/views.ts';
 import type { RateLimits } from '../../../capabilities/protection/rate-limit.ts';
 import { completedRequest } from '../../../engine/admission/second-factor.ts';
 import { requestedApi, toResource } from '../../../engine/base/request-extensions.ts';
@@ -66,7 +66,7 @@ interface DeviceConfirmModel {
   userCode: string;
   qr: string;
   ip: string | undefined;
-  client: { name: string; logo: string | undefined };
+  client: ShownClient;
 }
 
 export const DEVICE_CONFIRM_PAGE = declarePage<DeviceConfirmModel>('device/confirm');
@@ -88,7 +88,7 @@ async function showActivation(deps: DevicePageDependencies, ctx: Context): Promi
       // For users who open the page on a computer and are logged in on their phone.
       qr: await qrCode(`${deps.baseUrl}${ACTIVATION_PATH}?user_code=${encodeURIComponent(userCode)}`),
       ip: ip === ctx.ip ? undefined : ip,
-      client: { name: client?.name ?? clientId, logo: client?.logo_uri },
+      client: client === undefined ? { name: clientId } : shownClient(client),
     },
     // The login that follows may be at a provider.
     { formsLeave: true },
