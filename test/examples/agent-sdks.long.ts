@@ -1,7 +1,10 @@
 // The hosted service's libraries for agents, and its MCP server, unmodified: `npm run test:long`. They get the token of an
 // account that the user has connected, ask the user for approval, and manage a tenant.
 import { execFile } from 'node:child_process';
+import { once } from 'node:events';
 import { cp, mkdtemp } from 'node:fs/promises';
+import http from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -9,6 +12,7 @@ import { expect } from 'chai';
 import { storeConnectedAccount } from '../../src/users/users-connected-accounts.ts';
 import { createAgent, readForm } from '../support/agent.ts';
 import { follow, submitLogin, tenant, token, USER } from '../support/flows.ts';
+import { freePort } from '../support/free-port.ts';
 import { messagesTo } from '../support/inbox.ts';
 import { type OpenIdProvider, signingKey, startOpenIdProvider } from '../support/openid-provider.ts';
 import { SCRATCH } from '../support/scratch-directory.ts';
@@ -34,7 +38,11 @@ const OF_NODE = {
   '@auth0/ai-vercel': 'vercel.cjs',
   '@auth0/ai-langchain': 'langchain.cjs',
 };
-const OF_PYTHON = { 'auth0-ai': 'ai.py', 'auth0-ai-langchain': 'langchain_tools.py' };
+const OF_PYTHON = {
+  'auth0-ai': 'ai.py',
+  'auth0-ai-langchain': 'langchain_tools.py',
+  'auth0-ai-llamaindex': 'llamaindex_tools.py',
+};
 
 describe('the libraries of the hosted service for agents', () => {
   let provider: OpenIdProvider;
@@ -42,12 +50,9 @@ describe('the libraries of the hosted service for agents', () => {
   let program: Program | undefined;
   let userId: string;
   before(async () => {
-    await cp(SOURCES, FOLDER, { recursive: true });
-    await promisify(execFile)('npm', ['install', '--no-audit', '--no-fund', '--prefer-offline'], {
-      cwd: FOLDER,
-    });
+    await installed();
     provider = await startOpenIdProvider(await signingKey('k1'));
-    server = await startServer({ tenant: ownTenant(provider) });
+    server = await startServer({ tenant: ownTenant(provider.url) });
     userId = (await server.users.withEmail(USER.email))[0]?.id ?? '';
     const [connection] = await server.store.collection('connections').findBy('name', 'drive');
     await storeConnectedAccount(
@@ -103,16 +108,22 @@ describe('the libraries of the hosted service for agents', () => {
       ['deny', /approval: [\s\S]*(ACCESS_DENIED|AccessDenied)/],
     ] as const)
       it(`${name} has the token of a connected account, and asks the user, who answers ${decision}`, async () => {
-        const refresh = await token(createAgent(server), {
-          ...{ client_id: 'agent', client_secret: 'agent-secret', grant_type: 'password' },
-          ...{ username: USER.email, password: USER.password, scope: 'openid offline_access' },
-        });
-        expect(refresh.status, refresh.text).to.equal(200);
+        const issued = async (more: object) => {
+          const answer = await token(createAgent(server), {
+            ...{ client_id: 'agent', client_secret: 'agent-secret', grant_type: 'password' },
+            ...{ username: USER.email, password: USER.password, ...more },
+          });
+          expect(answer.status, answer.text).to.equal(200);
+          return answer.json();
+        };
         const before = (await links()).length;
         const running = await started(command, {
           CONNECTION: 'drive',
           SCOPE: 'files.read',
-          REFRESH_TOKEN: refresh.json().refresh_token,
+          REFRESH_TOKEN: (await issued({ scope: 'openid offline_access' })).refresh_token,
+          ACCESS_TOKEN: (await issued({ audience: API, scope: 'orders:write' })).access_token,
+          API_CLIENT_ID: 'orders',
+          API_CLIENT_SECRET: 'orders-secret',
           USER_ID: userId,
           AUDIENCE: API,
         });
@@ -121,6 +132,7 @@ describe('the libraries of the hosted service for agents', () => {
         if (!running.hasEnded() && link !== undefined) await answer(link, decision);
         expect(await running.ended, running.output()).to.equal(0);
         expect(running.output(), running.output()).to.match(/vault: renewed-\d+/);
+        expect(running.output(), running.output()).to.match(/api: renewed-\d+/);
         expect(running.output()).to.match(/more: .*TOKEN_VAULT|more: .*FEDERATED_CONNECTION/);
         expect(running.output(), running.output()).to.match(prints);
       });
@@ -139,26 +151,119 @@ describe('the libraries of the hosted service for agents', () => {
 
     for (const [name, file] of Object.entries(OF_PYTHON)) works(name, [PYTHON, file]);
   });
+});
 
-  it('@auth0/auth0-mcp-server manages a tenant', async function () {
+describe('the MCP server of the hosted service', () => {
+  const SERVER = ['node', 'node_modules/@auth0/auth0-mcp-server/dist/index.js'];
+  let server: TestServer | undefined;
+  let program: Program | undefined;
+  before(async function () {
+    await installed();
     // It keeps what it knows in the desktop's keychain, whose library it loads in any case.
     if (!isThere(['node', '-e', `require('${FOLDER}/node_modules/@github/keytar')`])) this.skip();
-    const management = `${server.issuer}api/v2/`;
+  });
+  afterEach(async () => {
+    await program?.stop();
+    await server?.stop();
+    server = undefined;
+  });
+
+  const started = async (command: string[], more: Record<string, string>) => {
+    program = run(FOLDER, command, {
+      HOME: await mkdtemp(join(SCRATCH, 'agent-sdk-')),
+      AUTH0_MCP_ANALYTICS: 'false',
+      ...more,
+    });
+    return program;
+  };
+  /** It takes a domain without a dot for the name of a tenant of the hosted service. */
+  const startDotted = async () => {
+    const port = await freePort();
+    const BASE_URL = `https://127.0.0.1:${port}`;
+    return startServer({ tenant: ownTenant(), env: { PORT: String(port), BASE_URL } });
+  };
+  const managed =
+    /auth0_create_application: [\s\S]*auth0_deploy_action: [\s\S]*auth0_list_logs: [\s\S]*auth0_list_forms: /;
+
+  it('manages a tenant with a token from its environment', async () => {
+    server = await startDotted();
     const answered = await token(createAgent(server), {
       ...{ client_id: 'manager', client_secret: 'manager-secret' },
-      ...{ grant_type: 'client_credentials', audience: management },
+      ...{ grant_type: 'client_credentials', audience: `${server.issuer}api/v2/` },
     });
     const running = await started(['node', 'manage.mjs'], {
-      // It takes a domain without a dot for the name of a tenant of the hosted service.
-      AUTH0_DOMAIN: `127.0.0.1:${new URL(server.issuer).port}`,
+      AUTH0_DOMAIN: new URL(server.issuer).host,
       AUTH0_TOKEN: answered.json().access_token,
+      NODE_EXTRA_CA_CERTS: server.caFile,
     });
     expect(await running.ended, running.output()).to.equal(0);
     expect(running.output()).not.to.contain('ERROR');
+    expect(running.output()).to.match(managed);
+  });
+
+  it('logs in with the credentials of an application, keeps the token in the keychain, manages the tenant, and logs out', async function () {
+    if (!isThere(['sh', '-c', 'command -v dbus-run-session && command -v gnome-keyring-daemon'])) this.skip();
+    server = await startDotted();
+    const unlocked =
+      'echo | gnome-keyring-daemon --unlock --components=secrets > /dev/null && node keychain.mjs';
+    const running = await started(['dbus-run-session', '--', 'sh', '-c', unlocked], {
+      AUTH0_DOMAIN: new URL(server.issuer).host,
+      AUTH0_CLIENT_ID: 'manager',
+      AUTH0_CLIENT_SECRET: 'manager-secret',
+      NODE_EXTRA_CA_CERTS: server.caFile,
+    });
+    expect(await running.ended, running.output()).to.equal(0);
+    const output = running.output();
+    expect(output).to.match(/init ended with 0: [\s\S]*Successfully authenticated to 127\.0\.0\.1/);
+    expect(output).to.match(/session ended with 0: [\s\S]*Active authentication session/);
+    expect(output).to.match(managed).and.not.to.contain('ERROR');
+    expect(output).to.match(/logout ended with 0: [\s\S]*No active authentication session found/);
+  });
+
+  it('reaches this server by the device flow if its environment leads it here, and asks for an API that no tenant has', async () => {
+    // Its `dist/auth/device-auth-flow.js` has the name of the hosted service's own tenant, client and audience in it.
+    const name = 'auth0.auth0.com';
+    const port = await freePort();
+    server = await startServer({
+      tenant: ownTenant(),
+      env: { PORT: String(port), BASE_URL: `https://${name}` },
+    });
+    const asked: string[] = [];
+    const proxy = http.createServer().on('connect', (request, socket: Socket) => {
+      asked.push(request.url ?? '');
+      const upstream = connect(port, '127.0.0.1', () => socket.write('HTTP/1.1 200 OK\r\n\r\n'));
+      for (const one of [socket, upstream]) one.on('error', () => socket.destroy());
+      socket.pipe(upstream).pipe(socket);
+    });
+    await once(proxy.listen(0, '127.0.0.1'), 'listening');
+    try {
+      const command = ['init', '--client', 'claude', '--scopes', 'read:*', '--no-interaction'];
+      const running = await started([...SERVER, ...command], {
+        NODE_USE_ENV_PROXY: '1',
+        HTTPS_PROXY: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`,
+        NODE_EXTRA_CA_CERTS: server.caFile,
+      });
+      expect(await running.ended, running.output()).to.equal(1);
+      expect(asked).to.deep.equal([`${name}:443`]);
+      expect(running.output())
+        .to.contain('access_denied')
+        .and.contain('Service not found: https://*.auth0.com/api/v2/');
+    } finally {
+      proxy.close();
+      proxy.closeAllConnections();
+    }
   });
 });
 
-function ownTenant(provider: OpenIdProvider) {
+/** Installs the libraries for Node.js. */
+async function installed(): Promise<void> {
+  await cp(SOURCES, FOLDER, { recursive: true });
+  const flags = ['--no-audit', '--no-fund', '--prefer-offline'];
+  await promisify(execFile)('npm', ['install', ...flags], { cwd: FOLDER });
+}
+
+/** @param provider where accounts to connect are */
+function ownTenant(provider = 'https://provider.example.test') {
   const agent = {
     client_id: 'agent',
     name: 'Agent',
@@ -174,21 +279,37 @@ function ownTenant(provider: OpenIdProvider) {
     app_type: 'non_interactive',
     grant_types: ['client_credentials'],
   };
+  const orders = {
+    client_id: 'orders',
+    name: 'Orders',
+    client_secret: 'orders-secret',
+    app_type: 'resource_server',
+    resource_server_identifier: API,
+    grant_types: [VAULT],
+  };
   const drive = {
     name: 'drive',
     strategy: 'oidc',
-    enabled_clients: ['agent'],
+    enabled_clients: ['agent', 'orders'],
     connected_accounts: { active: true },
     options: {
       type: 'back_channel',
       client_id: 'gatehouse',
       client_secret: 'upstream-secret',
-      discovery_url: `${provider.url}/.well-known/openid-configuration`,
+      discovery_url: `${provider}/.well-known/openid-configuration`,
     },
+  };
+  // The application that the hosted service has for its MCP server.
+  const builtIn = {
+    client_id: '2lhnuYMRQ8IpR5hNsOhDFQqrGQUQMRm5',
+    name: 'MCP server',
+    app_type: 'native',
+    token_endpoint_auth_method: 'none',
+    grant_types: [DEVICE],
   };
   return {
     ...tenant,
-    clients: [...tenant.clients, agent, manager],
+    clients: [...tenant.clients, agent, manager, orders, builtIn],
     databases: tenant.databases.map((one) =>
       one.name === 'users' ? { ...one, enabled_clients: [...(one.enabled_clients ?? []), 'agent'] } : one,
     ),

@@ -124,6 +124,8 @@ export async function startExample(
 export interface Program {
   /** What its processes have printed. */
   output(): string;
+  /** Writes a line to its standard input. */
+  tell(line: string): void;
   hasEnded(): boolean;
   /** Waits until it ends. @returns its exit code, `null` if it was stopped */
   ended: Promise<number | null>;
@@ -147,7 +149,8 @@ export function run(
     if (!hasEnded()) process.kill(-(child.pid ?? 0), 'SIGKILL');
     await ended;
   };
-  return { output: () => output, hasEnded, ended, stop };
+  const tell = (line: string) => void child.stdin.write(`${line}\n`);
+  return { output: () => output, tell, hasEnded, ended, stop };
 }
 
 /** Removes what an earlier run has left, except packages. */

@@ -1,13 +1,16 @@
 // Clients of MCP that others wrote, unmodified, with the example mcp-server: `npm run test:long`. Each registers itself,
-// has the user log in, calls a tool, and asks for more scopes where it can.
+// has the user log in, calls a tool, and asks for more scopes where it can. The official SDKs go all the way, until the
+// user ends the access.
 import { execFile } from 'node:child_process';
 import { cp, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
+import type { Page } from 'playwright-core';
 import { createAgent } from '../support/agent.ts';
 import { launchBrowser, type TestBrowser } from '../support/browser.ts';
+import { payload, token } from '../support/flows.ts';
 import { freePort } from '../support/free-port.ts';
 import { SCRATCH } from '../support/scratch-directory.ts';
 import { every, until } from '../support/wait-until.ts';
@@ -21,6 +24,14 @@ const PYTHON = '.venv/bin/python';
 
 /** How long an access token is valid, in seconds: a client waits for its end, and another takes it as expired ten before. */
 const LIFETIME = 20;
+
+/** The ways in which a client becomes known to the authorization server, each with the identifier that it has then. */
+const WAYS = {
+  'its registration': /^tpc_/,
+  'its document': /^https:.*\.json$/,
+  'an entry of the operator': /^partner-agent$/,
+};
+type Way = keyof typeof WAYS;
 
 interface Run {
   url: string;
@@ -65,12 +76,6 @@ const OF_NODE: Record<string, Case> = {
 };
 
 const OF_PYTHON: Record<string, Case> = {
-  'the official SDK for Python': {
-    command: () => [PYTHON, 'sdk.py'],
-    prints:
-      /list_notes: [\s\S]*refreshed: True[\s\S]*add_note: The note is added\.\nscope: notes:read notes:write offline_access/,
-    logins: 2,
-  },
   FastMCP: { command: () => [PYTHON, 'fastmcp_client.py'], prints: ADDED, logins: 2 },
 };
 
@@ -113,22 +118,26 @@ describe('clients of MCP', () => {
     await example?.stop();
   });
 
-  const started = async (command: (run: Run) => string[], hasDocument = false) => {
-    const callbackPort = String(await freePort());
-    const document = hasDocument
-      ? documents.publish(
-          'Documented client',
-          ...['localhost', '127.0.0.1'].flatMap((host) =>
-            ['/callback', '/oauth/callback'].map((path) => `http://${host}:${callbackPort}${path}`),
-          ),
-        )
-      : undefined;
+  const started = async (command: (run: Run) => string[], way: Way = 'its registration') => {
+    // That of the operator's entry is at `localhost`, whose port is not the program's to choose (RFC 8252 §7.3).
+    const callbackPort =
+      way === 'an entry of the operator' ? new URL(example.apiOrigin).port : String(await freePort());
+    const document =
+      way === 'its document'
+        ? documents.publish(
+            'Documented client',
+            ...['localhost', '127.0.0.1'].flatMap((host) =>
+              ['/callback', '/oauth/callback'].map((path) => `http://${host}:${callbackPort}${path}`),
+            ),
+          )
+        : undefined;
     const url = `${example.origin}/mcp`;
     const { caFile } = example.server;
     program = run(FOLDER, command({ url, document, issuer: example.server.issuer, callbackPort }), {
       MCP_URL: url,
       CALLBACK_PORT: callbackPort,
       ...(document !== undefined && { CLIENT_METADATA_URL: document }),
+      ...(way === 'an entry of the operator' && { CLIENT_ID: 'partner-agent' }),
       NODE_EXTRA_CA_CERTS: caFile,
       SSL_CERT_FILE: caFile,
       // What they keep for the next time is in a directory of this run, and the browser is the test's.
@@ -142,24 +151,36 @@ describe('clients of MCP', () => {
     return program;
   };
 
-  /** Logs in and agrees, wherever a program sends its user, until it ends. @returns the addresses */
-  const served = async (running: Program) => {
-    const context = await browser.newContext();
+  /**
+   * Waits until a program sends its user to another address than those seen.
+   * @returns the address, which is added to those seen; undefined when the program has ended
+   */
+  const nextAddress = async (running: Program, seen: Set<string>) => {
     const address = () =>
       [...running.output().matchAll(/https:\/\/localhost:\d+\/authorize\?\S+/g)]
         .map(([one]) => one)
         .find((one) => !seen.has(one));
+    await until(() => running.hasEnded() || address() !== undefined, every(50));
+    const next = address();
+    if (next !== undefined) seen.add(next);
+    return next;
+  };
+  const allow = async (page: Page) => {
+    await page.getByRole('button', { name: 'Allow', exact: true }).click();
+    await page.waitForURL((url) => url.origin !== example.server.url);
+  };
+
+  /** Logs in and agrees, wherever a program sends its user, until it ends. @returns the addresses */
+  const served = async (running: Program) => {
+    const context = await browser.newContext();
     const seen = new Set<string>();
     for (;;) {
-      await until(() => running.hasEnded() || address() !== undefined, every(50));
-      const next = address();
+      const next = await nextAddress(running, seen);
       if (next === undefined) return [...seen];
-      seen.add(next);
       const page = await context.newPage();
       await page.goto(next);
       if (seen.size === 1) await logInAs(page);
-      await page.getByRole('button', { name: 'Allow', exact: true }).click();
-      await page.waitForURL((url) => url.origin !== example.server.url);
+      await allow(page);
     }
   };
 
@@ -200,21 +221,96 @@ describe('clients of MCP', () => {
   };
 
   const works = (name: string, { command, prints, logins, onlyRegisters }: Case) => {
-    for (const hasDocument of onlyRegisters ? [false] : [false, true])
-      it(`${name} is known by ${hasDocument ? 'its document' : 'its registration'}, logs its user in and calls a tool`, async () => {
-        const running = await started(command, hasDocument);
+    const ways: Way[] = onlyRegisters ? ['its registration'] : ['its registration', 'its document'];
+    for (const way of ways)
+      it(`${name} is known by ${way}, logs its user in and calls a tool`, async () => {
+        const running = await started(command, way);
         const addresses = await served(running);
         expect(addresses, running.output()).to.have.lengthOf(logins);
         for (const address of addresses)
-          expect(new URL(address).searchParams.get('client_id')).to.match(
-            hasDocument ? /^https:.*\.json$/ : /^tpc_/,
-          );
+          expect(new URL(address).searchParams.get('client_id')).to.match(WAYS[way]);
         expect(running.output()).to.match(prints);
         expect(await running.ended).to.equal(0);
       });
   };
 
+  /** What a program of {@link goesAllTheWay} had after each call of a tool. */
+  const tokensIn = (running: Program) =>
+    [...running.output().matchAll(/^tokens: (.*)$/gm)].map(([, json = '']) => JSON.parse(json));
+
+  /** All that a client of the specification can meet. The program is told the URL of the MCP server, and finds the rest. */
+  const goesAllTheWay = (name: string, command: string[]) => {
+    for (const way of Object.keys(WAYS) as Way[])
+      it(`${name} is known by ${way}, logs in, refreshes, asks for more, and is refused when the user has ended it`, async () => {
+        const running = await started(() => command, way);
+        const context = await browser.newContext();
+        const seen = new Set<string>();
+        const opened = async () => {
+          const address = (await nextAddress(running, seen)) ?? expect.fail(running.output());
+          const page = await context.newPage();
+          await page.goto(address);
+          return page;
+        };
+        const called = async (times: number) => {
+          await until(() => running.hasEnded() || tokensIn(running).length >= times, every(50));
+          return tokensIn(running)[times - 1] ?? expect.fail(running.output());
+        };
+        const url = `${example.origin}/mcp`;
+
+        const login = await opened();
+        await logInAs(login);
+        await login.getByText('Read your notes').waitFor();
+        await allow(login);
+        const first = await called(1);
+        const { aud, azp, scope } = payload(first.access_token);
+        expect([aud].flat()[0]).to.equal(url);
+        expect(azp).to.match(WAYS[way]);
+        expect(scope).to.equal('notes:read offline_access');
+        expect(await statusWith(url, first.access_token)).to.equal(200);
+
+        // The access token expires; the next call refreshes it, without the user.
+        const second = await called(2);
+        expect(second.access_token).not.to.equal(first.access_token);
+        expect(await statusWith(url, first.access_token)).to.equal(401);
+        expect(payload(second.access_token)).to.include({ azp, scope });
+
+        // Another tool needs more: the user is asked again, and only for consent.
+        const more = await opened();
+        await more.getByText('Write notes for you').waitFor();
+        await allow(more);
+        const third = await called(3);
+        expect(running.output()).to.contain('add_note: The note is added.');
+        expect(payload(third.access_token).scope.split(' ')).to.have.members([
+          ...['notes:read', 'notes:write', 'offline_access'],
+        ]);
+        expect([...seen], running.output()).to.have.lengthOf(2);
+
+        // The user ends it.
+        const account = await context.newPage();
+        await account.goto(`${example.server.url}/account/applications?client_id=notes`);
+        const itsForm = account.locator(`form:has(input[value="${azp}"])`);
+        await itsForm.getByRole('button').click();
+        await itsForm.waitFor({ state: 'detached' });
+        const refused = await token(createAgent(example.server), {
+          grant_type: 'refresh_token',
+          client_id: azp,
+          refresh_token: third.refresh_token,
+        });
+        expect([refused.status, refused.json().error]).to.deep.equal([400, 'invalid_grant']);
+        running.tell('ended');
+        // It has to ask again when its access token has expired.
+        const again = await opened();
+        expect(await statusWith(url, third.access_token)).to.equal(401);
+        await again.getByText('Read your notes').waitFor();
+        await again.getByRole('button', { name: 'Decline', exact: true }).click();
+        expect(await running.ended, running.output()).to.equal(0);
+        expect(running.output()).to.match(/^refused: .*access_denied/m);
+        expect(tokensIn(running)).to.have.lengthOf(3);
+      });
+  };
+
   for (const [name, one] of Object.entries(OF_NODE)) works(name, one);
+  goesAllTheWay('the official SDK, second line,', ['node', 'sdk-2.js']);
 
   it('the conformance tests of MCP for authorization servers have no failure', async () => {
     const callback = await freePort();
@@ -255,6 +351,7 @@ describe('clients of MCP', () => {
     });
 
     for (const [name, one] of Object.entries(OF_PYTHON)) works(name, one);
+    goesAllTheWay('the official SDK for Python', [PYTHON, 'sdk.py']);
 
     it('an MCP server in Python accepts the tokens that are for it, and no others', async () => {
       const server = run(FOLDER, [PYTHON, 'server.py'], {

@@ -1,7 +1,7 @@
 const { AsyncAuthorizerBase, getAsyncAuthorizationCredentials } = require('@auth0/ai/AsyncAuthorization');
 const { MemoryStore } = require('@auth0/ai/stores');
 const { getAccessTokenFromTokenVault, TokenVaultAuthorizerBase } = require('@auth0/ai/TokenVault');
-const { approval, printed, scopesOf, vault } = require('./common.cjs');
+const { apiClient, apiVault, approval, printed, scopesOf, vault } = require('./common.cjs');
 
 const store = new MemoryStore();
 const context = () => ({ threadID: 'one', toolCallID: 'one', toolName: 'tool' });
@@ -11,6 +11,11 @@ const context = () => ({ threadID: 'one', toolCallID: 'one', toolName: 'tool' })
   await printed(
     'vault',
     files.protect(context, async () => getAccessTokenFromTokenVault()),
+  );
+  const api = new TokenVaultAuthorizerBase(apiClient, { ...apiVault, store });
+  await printed(
+    'api',
+    api.protect(context, async () => getAccessTokenFromTokenVault()),
   );
   const more = new TokenVaultAuthorizerBase({}, { ...vault, scopes: ['files.write'], store });
   await printed(

@@ -35,8 +35,24 @@ def vault(scope):
     )
 
 
+def api_vault():
+    return TokenVaultAuthorizerBase(
+        TokenVaultAuthorizerParams(
+            scopes=[os.environ["SCOPE"]],
+            connection=os.environ["CONNECTION"],
+            access_token=lambda *_, **__: os.environ["ACCESS_TOKEN"],
+        ),
+        {
+            "domain": os.environ["AUTH0_DOMAIN"],
+            "client_id": os.environ["API_CLIENT_ID"],
+            "client_secret": os.environ["API_CLIENT_SECRET"],
+        },
+    )
+
+
 async def main():
     await printed("vault", vault(os.environ["SCOPE"]), get_access_token_from_token_vault)
+    await printed("api", api_vault(), get_access_token_from_token_vault)
     await printed("more", vault("files.write"), lambda: "nothing")
     order = AsyncAuthorizerBase(
         {

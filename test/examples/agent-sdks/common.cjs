@@ -1,7 +1,24 @@
 // What the programs are told, and what they print.
-const { CONNECTION, REFRESH_TOKEN, USER_ID, AUDIENCE, SCOPE } = process.env;
+const {
+  ACCESS_TOKEN,
+  API_CLIENT_ID,
+  API_CLIENT_SECRET,
+  AUDIENCE,
+  CONNECTION,
+  REFRESH_TOKEN,
+  SCOPE,
+  USER_ID,
+} = process.env;
 
 exports.vault = { connection: CONNECTION, scopes: [SCOPE], refreshToken: async () => REFRESH_TOKEN };
+// The same by the API that the agent has called, for the access token that it received.
+exports.apiClient = { clientId: API_CLIENT_ID, clientSecret: API_CLIENT_SECRET };
+exports.apiVault = {
+  connection: CONNECTION,
+  scopes: [SCOPE],
+  accessToken: async () => ACCESS_TOKEN,
+  subjectTokenType: 'urn:ietf:params:oauth:token-type:access_token',
+};
 exports.approval = {
   userID: async () => USER_ID,
   bindingMessage: async () => 'Order 1',

@@ -1,7 +1,7 @@
 const { Auth0AI, getAccessTokenForConnection, getCIBACredentials } = require('@auth0/ai-langchain');
 const { tool } = require('@langchain/core/tools');
 const { z } = require('zod');
-const { approval, printed, scopesOf, vault } = require('./common.cjs');
+const { apiClient, apiVault, approval, printed, scopesOf, vault } = require('./common.cjs');
 
 const auth0 = new Auth0AI();
 const of = (run) => tool(run, { name: 'tool', description: 'A tool', schema: z.object({}) });
@@ -14,6 +14,15 @@ const call = (one) => () =>
     call(
       auth0.withTokenForConnection(
         vault,
+        of(async () => getAccessTokenForConnection()),
+      ),
+    ),
+  );
+  await printed(
+    'api',
+    call(
+      new Auth0AI({ auth0: apiClient }).withTokenForConnection(
+        apiVault,
         of(async () => getAccessTokenForConnection()),
       ),
     ),

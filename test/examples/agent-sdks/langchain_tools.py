@@ -32,8 +32,22 @@ def vault(scope):
     )
 
 
+def api_vault():
+    client = {
+        "domain": os.environ["AUTH0_DOMAIN"],
+        "client_id": os.environ["API_CLIENT_ID"],
+        "client_secret": os.environ["API_CLIENT_SECRET"],
+    }
+    return Auth0AI(client).with_token_vault(
+        connection=os.environ["CONNECTION"],
+        scopes=[os.environ["SCOPE"]],
+        access_token=lambda *_, **__: os.environ["ACCESS_TOKEN"],
+    )
+
+
 async def main():
     await printed("vault", vault(os.environ["SCOPE"])(tool(lambda: get_access_token_from_token_vault())))
+    await printed("api", api_vault()(tool(lambda: get_access_token_from_token_vault())))
     await printed("more", vault("files.write")(tool(lambda: "nothing")))
     asked = auth0.with_async_authorization(
         scopes=["orders:write"],

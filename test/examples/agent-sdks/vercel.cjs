@@ -6,7 +6,7 @@ const {
 } = require('@auth0/ai-vercel');
 const { tool } = require('ai');
 const { z } = require('zod');
-const { approval, printed, scopesOf, vault } = require('./common.cjs');
+const { apiClient, apiVault, approval, printed, scopesOf, vault } = require('./common.cjs');
 
 const auth0 = new Auth0AI();
 const of = (execute) => tool({ description: 'A tool', inputSchema: z.object({}), execute });
@@ -19,6 +19,15 @@ const call = (one) => () => one.execute({}, { toolCallId: 'one', messages: [] })
     call(
       auth0.withTokenVault(
         vault,
+        of(async () => getAccessTokenFromTokenVault()),
+      ),
+    ),
+  );
+  await printed(
+    'api',
+    call(
+      new Auth0AI({ auth0: apiClient }).withTokenVault(
+        apiVault,
         of(async () => getAccessTokenFromTokenVault()),
       ),
     ),

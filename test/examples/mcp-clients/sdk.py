@@ -1,13 +1,15 @@
-"""The official SDK for Python: a login, a refresh when the access token has expired, and a second login for more scopes."""
+"""The official SDK for Python: a login, a refresh when the access token has expired, a second login for more scopes, and
+another try when the user has ended the access."""
 
 import asyncio
 import os
+import sys
 from urllib.parse import parse_qs, urlsplit
 
 from mcp import Client
 from mcp.client.auth import OAuthClientProvider
 from mcp.client.streamable_http import create_mcp_http_client, streamable_http_client
-from mcp.shared.auth import AuthorizationCodeResult, OAuthClientMetadata
+from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthClientMetadata
 
 PORT = int(os.environ["CALLBACK_PORT"])
 REDIRECT = f"http://localhost:{PORT}/callback"
@@ -43,11 +45,20 @@ async def answer_of_login():
         writer.write(b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nYou can close this page.")
         writer.close()
         query = {name: values[0] for name, values in parse_qs(urlsplit(target).query).items()}
-        if "code" in query and not answer.done():
+        if answer.done():
+            return
+        if "code" in query:
             answer.set_result(AuthorizationCodeResult.model_validate(query))
+        elif "error" in query:
+            answer.set_exception(Exception(query["error"]))
 
     async with await asyncio.start_server(respond, "localhost", PORT):
         return await answer
+
+
+def causes(error):
+    inner = getattr(error, "exceptions", [])
+    return ", ".join(map(causes, inner)) if inner else repr(error)
 
 
 async def main():
@@ -60,6 +71,10 @@ async def main():
         token_endpoint_auth_method="none",
     )
     document = os.environ.get("CLIENT_METADATA_URL")
+    if client_id := os.environ.get("CLIENT_ID"):
+        storage.client = OAuthClientInformationFull(
+            client_id=client_id, redirect_uris=[REDIRECT], token_endpoint_auth_method="none"
+        )
     auth = OAuthClientProvider(url, metadata, storage, open_browser, answer_of_login, document)
 
     async with (
@@ -69,15 +84,20 @@ async def main():
 
         async def call(name, args):
             result = await client.call_tool(name, args)
-            print(f"{name}: {result.content[0].text}", flush=True)
+            print(f"{name}: {result.content[0].text}")
+            print(f"tokens: {storage.tokens.model_dump_json()}", flush=True)
 
         await call("list_notes", {})
-        first = storage.tokens
-        await asyncio.sleep(first.expires_in)
+        await asyncio.sleep(storage.tokens.expires_in)
         await call("list_notes", {})
-        print(f"refreshed: {storage.tokens.access_token != first.access_token}")
         await call("add_note", {"text": "A note"})
-        print(f"scope: {storage.tokens.scope}")
+        await asyncio.to_thread(sys.stdin.readline)
+        await asyncio.sleep(storage.tokens.expires_in)
+        await call("list_notes", {})
 
 
-asyncio.run(main())
+try:
+    asyncio.run(main())
+# What the user declined ends the transport, and everything with it.
+except Exception as error:
+    print(f"refused: {causes(error)}")

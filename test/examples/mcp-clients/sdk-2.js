@@ -1,0 +1,42 @@
+// The second line of the official SDK: a login, a refresh when the access token has expired, a second login for more
+// scopes, and another try when the user has ended the access.
+import { once } from 'node:events';
+import { setTimeout as wait } from 'node:timers/promises';
+import { Client, StreamableHTTPClientTransport, UnauthorizedError } from '@modelcontextprotocol/client';
+import { answerOfLogin, providerOf } from './provider.js';
+
+const authProvider = providerOf('SDK 2');
+const client = new Client({ name: 'sdk-2', version: '1.0.0' });
+let transport;
+
+async function withLogin(action) {
+  try {
+    return await action();
+  } catch (error) {
+    if (!(error instanceof UnauthorizedError)) throw error;
+    await transport.finishAuth(await answerOfLogin());
+    return action();
+  }
+}
+
+async function call(name, args = {}) {
+  const { content } = await withLogin(() => client.callTool({ name, arguments: args }));
+  console.log(`${name}: ${content[0].text}`);
+  console.log(`tokens: ${JSON.stringify(authProvider.tokens())}`);
+}
+
+const expired = () => wait(authProvider.tokens().expires_in * 1000);
+
+await withLogin(() => {
+  transport = new StreamableHTTPClientTransport(new URL(process.env.MCP_URL), { authProvider });
+  return client.connect(transport);
+});
+await call('list_notes');
+await expired();
+await call('list_notes');
+await call('add_note', { text: 'A note' });
+await once(process.stdin, 'data');
+await expired();
+await call('list_notes').catch((error) => console.log(`refused: ${error.code} ${error.message}`));
+process.stdin.destroy();
+await client.close();
