@@ -328,5 +328,15 @@ describe('the templates of messages', () => {
       expect(html).to.match(/<body class="page" lang="ar" dir="rtl"/);
       expect(html).to.contain('<a href="mailto:help@example.test" dir="ltr"');
     });
+
+    it('and break lines as it does, with room for its script', async () => {
+      const style = async (tag: string) => {
+        const { html } = await email('reset_email', { tenant: { enabled_locales: [tag] } });
+        return /<div class="page" [^>]*;(line-height:.*?;word-break:.*?);/.exec(html)?.[1];
+      };
+      expect(await style('ko')).to.equal('line-height:1.55;word-break:keep-all');
+      expect(await style('ur')).to.equal('line-height:1.9;word-break:normal');
+      expect(await style('pt-BR')).to.equal('line-height:1.55;word-break:normal');
+    });
   });
 });

@@ -261,6 +261,24 @@ describe('the pages', () => {
     });
   });
 
+  it('give lines room in scripts with marks above and below, and in Urdu for Nastaliq', async () => {
+    site.setTenant({ tenant: { enabled_locales: ['en', 'ta', 'ur'] } });
+    const room = async (locale: string) => {
+      let found: number[] = [];
+      await undrawnIn({ locale }, async (page) => {
+        await page.goto(`${site.url}/login`);
+        found = await page.evaluate(`['h1', '.lead'].map((selector) => {
+          const { lineHeight, fontSize } = getComputedStyle(document.querySelector(selector));
+          return Math.round(parseFloat(lineHeight) / parseFloat(fontSize) * 100) / 100;
+        })`);
+      });
+      return found;
+    };
+    expect(await room('en')).to.deep.equal([1.15, 1.5]);
+    expect(await room('ta')).to.deep.equal([1.3, 1.5]);
+    expect(await room('ur')).to.deep.equal([1.8, 1.9]);
+  });
+
   it('count down in units of the page’s language, which the browser does not know', async () => {
     site.setTenant({ tenant: { enabled_locales: ['hy', 'fa'] } });
     for (const [locale, wait] of [
