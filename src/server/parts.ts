@@ -479,6 +479,7 @@ function sendingParts(deps: TenantDependencies, parts: Ground & TenantCode & { u
     locales: views.locales,
     baseUrl: settings.baseUrl,
     settings: config.settings,
+    phoneTemplates: config.phoneTemplates,
     mailFrom,
     liquid: views.liquid,
   });

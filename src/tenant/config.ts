@@ -18,6 +18,7 @@ import type { CustomDomain } from '../records/tenant/custom-domains.ts';
 import type { ExchangeProfile } from '../records/tenant/exchange-profiles.ts';
 import type { MoveRecord } from '../records/tenant/move.ts';
 import type { NetworkAcl } from '../records/tenant/network-acls.ts';
+import type { PhoneTemplate } from '../records/tenant/phone-templates.ts';
 import type { Rules } from '../records/tenant/rules.ts';
 import type { TenantRecord } from '../records/tenant/tenant.ts';
 import type { TrustedKeyRecord } from '../records/tenant/trusted-keys.ts';
@@ -36,6 +37,8 @@ export interface Config {
   /** Returns the active network access control lists, in order. It is the same array while none changes. */
   networkAcls(): readonly NetworkAcl[];
   look(): Look;
+  /** The tenant's own texts of messages to phones, by type. */
+  phoneTemplates(): ReadonlyMap<string, PhoneTemplate>;
   /**
    * The signing keys by algorithm, RS256 first: the current key, which signs; the next, which is published before
    * it signs; then previous ones.
@@ -140,6 +143,7 @@ export async function openConfig(store: Store): Promise<TenantConfig> {
     revision: () => snapshot.revision,
     settings: () => snapshot.settings,
     look: () => snapshot.look,
+    phoneTemplates: () => snapshot.phoneTemplates,
     signingKeys: () => snapshot.signingKeys,
     signingAlgs: () => snapshot.signingAlgs,
     authorizationDetailsTypes: () => snapshot.detailsTypes,

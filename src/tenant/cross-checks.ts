@@ -63,6 +63,7 @@ function repetitions(file: TenantFile): string[] {
     ),
     ...repeated(entries('logStreams', file.logStreams ?? []), ({ id, name }) => String(id ?? name)),
     ...repeated(entries('networkACLs', file.networkACLs ?? []), ({ id, description }) => id ?? description),
+    ...repeated(entries('phoneTemplates', file.phoneTemplates ?? []), ({ type }) => type.toLowerCase()),
     ...repeated(clientGrants, (grant) =>
       grant.client_id === undefined
         ? `${grant.default_for} at ${grant.audience}`

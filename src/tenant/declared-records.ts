@@ -119,6 +119,7 @@ function settingsOf(
     logStreams,
     customDomains,
     networkACLs,
+    phoneTemplates,
     prompts,
     unmanaged,
     guardianSettings: ownSettings = before?.guardianSettings,

@@ -7,6 +7,7 @@ import { asDraft, secretNames, withSecretValues } from '../records/tenant/action
 import { type DocumentRecord, usualMembers } from '../records/tenant/documents.ts';
 import { EXCHANGE_PROFILE } from '../records/tenant/exchange-profiles.ts';
 import { NETWORK_ACL } from '../records/tenant/network-acls.ts';
+import { PHONE_TEMPLATE } from '../records/tenant/phone-templates.ts';
 import { RULE, RULE_VARIABLE, ruleVariableId, ruleVariableKey } from '../records/tenant/rules.ts';
 import type { TenantFile } from '../records/tenant/tenant.ts';
 import { sha256Hex } from '../runtime/secrets.ts';
@@ -244,7 +245,15 @@ type Document = Frozen<DocumentRecord>;
 
 /** How the items of a section are stored. */
 interface ListSection {
-  section: 'actions' | 'actionModules' | 'rules' | 'themes' | 'logStreams' | 'customDomains' | 'networkACLs';
+  section:
+    | 'actions'
+    | 'actionModules'
+    | 'rules'
+    | 'themes'
+    | 'logStreams'
+    | 'customDomains'
+    | 'networkACLs'
+    | 'phoneTemplates';
   kind: keyof typeof usualMembers;
   /** The member that contains the id. */
   id: string;
@@ -310,6 +319,14 @@ const LISTS: readonly ListSection[] = [
     id: 'id',
     label: ({ description }) => String(description),
     newId: (hex) => `acl_${hex.slice(0, 16)}`,
+  },
+  {
+    section: 'phoneTemplates',
+    kind: PHONE_TEMPLATE,
+    id: 'id',
+    label: ({ type }) => String(type),
+    unique: (label) => label.toLowerCase(),
+    newId: (hex) => `tem_${hex.slice(0, 16)}`,
   },
 ];
 

@@ -26,6 +26,7 @@ import {
 } from '../records/tenant/exchange-profiles.ts';
 import { MOVE, type MoveRecord } from '../records/tenant/move.ts';
 import { NETWORK_ACL, type NetworkAcl, networkAclsOf } from '../records/tenant/network-acls.ts';
+import { PHONE_TEMPLATE, type PhoneTemplate, phoneTemplatesOf } from '../records/tenant/phone-templates.ts';
 import { RULE, RULE_VARIABLE, type Rules, rulesOf } from '../records/tenant/rules.ts';
 import type { TenantRecord } from '../records/tenant/tenant.ts';
 import type { TrustedKeyRecord } from '../records/tenant/trusted-keys.ts';
@@ -53,6 +54,8 @@ export interface Snapshot {
   customDomains: readonly CustomDomain[];
   /** Active lists, in order. */
   networkAcls: readonly NetworkAcl[];
+  /** By type. */
+  phoneTemplates: ReadonlyMap<string, PhoneTemplate>;
   signingKeys: readonly SigningKey[];
   signingAlgs: ReadonlySet<SigningAlg>;
   detailsTypes: ReadonlySet<string>;
@@ -149,23 +152,39 @@ export async function readSnapshot(store: Store, before?: Snapshot): Promise<Sna
 async function readDocuments(
   store: Store,
 ): Promise<
-  Pick<Snapshot, 'look' | 'customDomains' | 'networkAcls' | 'actions' | 'rules' | 'exchangeProfiles'>
+  Pick<
+    Snapshot,
+    'look' | 'customDomains' | 'networkAcls' | 'phoneTemplates' | 'actions' | 'rules' | 'exchangeProfiles'
+  >
 > {
   const documents = store.collection('documents');
-  const [texts, template, themes, domains, acls, actions, triggers, rules, variables, profiles, modules] =
-    await Promise.all([
-      documents.findBy('kind', 'custom-text'),
-      documents.get('universal-login'),
-      documents.findBy('kind', 'theme'),
-      documents.findBy('kind', 'custom-domain'),
-      documents.findBy('kind', NETWORK_ACL),
-      documents.findBy('kind', 'action'),
-      documents.findBy('kind', 'trigger'),
-      documents.findBy('kind', RULE),
-      documents.findBy('kind', RULE_VARIABLE),
-      documents.findBy('kind', EXCHANGE_PROFILE),
-      documents.findBy('kind', ACTION_MODULE),
-    ]);
+  const [
+    texts,
+    template,
+    themes,
+    domains,
+    acls,
+    phone,
+    actions,
+    triggers,
+    rules,
+    variables,
+    profiles,
+    modules,
+  ] = await Promise.all([
+    documents.findBy('kind', 'custom-text'),
+    documents.get('universal-login'),
+    documents.findBy('kind', 'theme'),
+    documents.findBy('kind', 'custom-domain'),
+    documents.findBy('kind', NETWORK_ACL),
+    documents.findBy('kind', PHONE_TEMPLATE),
+    documents.findBy('kind', 'action'),
+    documents.findBy('kind', 'trigger'),
+    documents.findBy('kind', RULE),
+    documents.findBy('kind', RULE_VARIABLE),
+    documents.findBy('kind', EXCHANGE_PROFILE),
+    documents.findBy('kind', ACTION_MODULE),
+  ]);
   return {
     look: {
       texts: new Map(texts.map(({ id, body }) => [id.slice('custom-text/'.length), body])),
@@ -174,6 +193,7 @@ async function readDocuments(
     },
     customDomains: customDomainsOf(domains),
     networkAcls: networkAclsOf(acls),
+    phoneTemplates: phoneTemplatesOf(phone),
     actions: boundActions(actions, triggers, modules),
     rules: rulesOf(rules, variables),
     exchangeProfiles: exchangeProfilesOf(profiles, actions, modules),

@@ -59,6 +59,7 @@ describe('the templates of messages', () => {
       locales,
       baseUrl: 'https://login.example.test',
       settings: () => tenant,
+      phoneTemplates: () => new Map(),
       mailFrom: () => 'Gatehouse <login@example.test>',
       liquid: reportingLiquid(liquid, (failed) => void logged.push(failed)),
     });

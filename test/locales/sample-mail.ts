@@ -46,6 +46,7 @@ export function sampleMessages(
     locales,
     baseUrl: 'https://login.example.test',
     settings: () => tenant,
+    phoneTemplates: () => new Map(),
     mailFrom: () => 'Example <login@example.test>',
     liquid: reportingLiquid(createTenantLiquid(), () => {}),
   });

@@ -104,6 +104,9 @@ export const EVERYTHING = {
   guardianFactorTemplates: [
     { name: 'sms', enrollment_message: 'Welcome: {{code}}', verification_message: 'Back: {{code}}' },
   ],
+  phoneTemplates: [
+    { type: 'otp_verify', disabled: false, content: { from: '+15550100101', body: { text: '{{code}}' } } },
+  ],
   emailTemplates: [
     {
       template: 'welcome_email',

@@ -207,6 +207,7 @@ interface MessageContent
     | 'ip'
     | 'userAgent'
     | 'isEnrollment'
+    | 'phoneTemplate'
   > {
   kind: MessageKind;
   application?: string;

@@ -2,6 +2,7 @@
 // and retries.
 import type { Languages } from '../../http/languages.ts';
 import type { Client, Connection, Organization } from '../../records/collections.ts';
+import type { PhoneTemplateType } from '../../records/tenant/phone-templates.ts';
 import type { Write } from '../../store/contract.ts';
 import type { User } from '../../users/user.ts';
 
@@ -62,6 +63,8 @@ export interface Notice {
   details?: readonly MessageDetail[];
   /** Whether the code confirms the enrolment of a second factor. */
   isEnrollment?: boolean;
+  /** The type of the phone template that the message only tries. */
+  phoneTemplate?: PhoneTemplateType;
   /** Lifetime of the link or code, where the template does not decide it. */
   lifetimeInSeconds?: number;
   /** Those of the request that caused the message. */

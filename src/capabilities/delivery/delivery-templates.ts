@@ -7,6 +7,7 @@ import { firstAddress } from '../../records/clients/allowed-urls.ts';
 import { isRedirectProtected, isSelfRegistered } from '../../records/clients/third-parties.ts';
 import { type EmailTemplate, MAX_RESET_SECONDS } from '../../records/tenant/delivery.ts';
 import type { TenantRecord } from '../../records/tenant/tenant.ts';
+import type { Config } from '../../tenant/config.ts';
 import { enabledLocales } from '../../tenant/languages.ts';
 import type { ReportingLiquid } from '../liquid/liquid.ts';
 import { type MailColors, mailColors } from '../pages/colors.ts';
@@ -38,6 +39,7 @@ interface TemplatesOptions {
   locales: ReadonlyMap<string, Locale>;
   baseUrl: string;
   settings(): Frozen<TenantRecord>;
+  phoneTemplates: Config['phoneTemplates'];
   /** Returns the default sender. */
   mailFrom(): string;
   liquid: ReportingLiquid;
@@ -106,7 +108,8 @@ export function createTemplates(options: TemplatesOptions): Templates {
       : email(kind, notice, source);
   };
   const tenantTemplate = (kind: MessageKind, notice: Notice): TenantTemplate => {
-    if (kind === 'passwordless_sms' || kind === 'mfa_sms') return smsTemplate(settings(), kind, notice);
+    if (kind === 'passwordless_sms' || kind === 'mfa_sms')
+      return smsTemplate({ settings: settings(), phoneTemplates: options.phoneTemplates() }, kind, notice);
     return emailTemplate(settings(), kind, notice);
   };
   return {
@@ -132,12 +135,17 @@ function smsRenderer({ directory, locales, settings, baseUrl }: TemplatesOptions
     const { code = '' } = notice;
     const name = notice.application?.name ?? tenant.tenant.friendly_name;
     const lead = locale.text(`sms.${kind}`, { code, application: name });
-    const all = variablesOf(tenant, notice, { locale: locale.tag });
-    const variables = kind === 'mfa_sms' ? { ...all, tenant: tenantOf(tenant) } : all;
+    const isOfFactor = kind === 'mfa_sms' || template.isOfPhones === true;
+    const variables = {
+      ...variablesOf(tenant, notice, { locale: locale.tag }),
+      message_type: 'sms',
+      ...(isOfFactor && { tenant: tenantOf(tenant) }),
+    };
     const model: SmsModel = { lead, code, host: new URL(baseUrl).host };
     const rendered = await renderPart(template, 'text', template.body, variables);
-    // A message without its code is of no use.
-    const body = kind === 'mfa_sms' && rendered?.includes(code) !== true ? undefined : rendered;
+    // A message without its code is of no use, unless it is only tried.
+    const needsCode = isOfFactor && notice.phoneTemplate === undefined;
+    const body = needsCode && rendered?.includes(code) !== true ? undefined : rendered;
     const { from } = template;
     return {
       channel: 'sms',
@@ -151,7 +159,7 @@ function smsRenderer({ directory, locales, settings, baseUrl }: TemplatesOptions
 }
 
 /**
- * `tenant` in templates of second factors is an object, as in the hosted service; in those of e-mails it is the name.
+ * `tenant` in templates of second factors, and in those of messages to phones, is an object, as in the hosted service; in those of e-mails it is the name.
  */
 function tenantOf({ tenant: { friendly_name } }: Frozen<TenantRecord>) {
   return { friendly_name, friendlyName: friendly_name, name: friendly_name };

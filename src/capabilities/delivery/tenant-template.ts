@@ -2,6 +2,7 @@
 
 import type { Frozen } from '../../records/base/record.ts';
 import type { EmailTemplate } from '../../records/tenant/delivery.ts';
+import type { PhoneTemplate, PhoneTemplateType } from '../../records/tenant/phone-templates.ts';
 import type { TenantRecord } from '../../records/tenant/tenant.ts';
 import { type ReportingLiquid, TemplateFault, type TenantLiquid } from '../liquid/liquid.ts';
 import type { EmailKind, Notice, SmsKind } from './delivery-messages.ts';
@@ -21,6 +22,8 @@ export type DraftFaults = Partial<Record<Part, string>>;
 export interface TenantTemplate extends DraftTemplate {
   /** Names the template in the log. */
   name: string;
+  /** Whether it is one for messages to phones, whatever sends them. */
+  isOfPhones?: true;
 }
 
 /** Renders a part of the tenant's own template; undefined when it has none or it fails. */
@@ -64,8 +67,36 @@ function partRenderer(
 /** The settings of phone factors that contain templates, by the newer and the older name. */
 const FACTOR_TEMPLATES = ['phone/templates', 'sms/templates'];
 
-/** Returns the tenant's template of an SMS: from its connection, or from the settings of second factors. */
-export function smsTemplate(
+/** The tenant's settings, and its templates of messages to phones by type. */
+interface SmsTemplates {
+  settings: Frozen<TenantRecord>;
+  phoneTemplates: ReadonlyMap<string, PhoneTemplate>;
+}
+
+// docs/understand/decisions/passwordless-messages.md#phone-templates-come-after-those-of-factors-and-connections
+/**
+ * Returns the tenant's template of an SMS: that of messages to phones, of its connection, or of the settings of second factors.
+ */
+export function smsTemplate(all: SmsTemplates, kind: SmsKind, notice: Notice): TenantTemplate {
+  const { phoneTemplate: tried, isEnrollment } = notice;
+  if (tried !== undefined) return phoneTemplate(all, tried) ?? { name: tried };
+  const type: PhoneTemplateType = isEnrollment === true ? 'otp_enroll' : 'otp_verify';
+  const ofPhones = all.phoneTemplates.get(type)?.isDisabled === true ? undefined : phoneTemplate(all, type);
+  const own = factorOrConnectionTemplate(all.settings, kind, notice);
+  if (ofPhones === undefined) return own;
+  const isConsolidated = all.settings.tenant.phone_consolidated_experience === true;
+  const isFirst = ofPhones.body !== undefined && (isConsolidated || own.body === undefined);
+  const [first, second] = isFirst ? [ofPhones, own] : [own, ofPhones];
+  return { ...first, from: first.from ?? second.from };
+}
+
+function phoneTemplate({ phoneTemplates }: SmsTemplates, type: string): TenantTemplate | undefined {
+  const template = phoneTemplates.get(type);
+  if (template === undefined) return undefined;
+  return { name: `phone ${type}`, body: template.text, from: template.from, isOfPhones: true };
+}
+
+function factorOrConnectionTemplate(
   { guardianSettings }: Frozen<TenantRecord>,
   kind: SmsKind,
   { connection, isEnrollment }: Notice,

@@ -54,6 +54,7 @@ import { type CustomDomainDependencies, customDomainCalls } from './resources/te
 import { emailProviderCalls } from './resources/tenant/email-provider.ts';
 import { emailTemplateCalls } from './resources/tenant/email-templates.ts';
 import { guardianCalls } from './resources/tenant/guardian.ts';
+import { type PhoneTemplateDependencies, phoneTemplateCalls } from './resources/tenant/phone-templates.ts';
 import { promptTextCalls } from './resources/tenant/prompts.ts';
 import { type SigningKeysDependencies, signingKeyCalls } from './resources/tenant/signing-keys.ts';
 import { tenantCalls } from './resources/tenant/tenant-calls.ts';
@@ -99,6 +100,7 @@ export type ManagementDependencies = ClientsDependencies &
   BlocksDependencies &
   ActionVersionDependencies &
   ActionRunDependencies &
+  PhoneTemplateDependencies &
   DocumentDependencies;
 
 export const MANAGEMENT_CALLS: readonly Call<ManagementDependencies>[] = [
@@ -148,6 +150,7 @@ export const MANAGEMENT_CALLS: readonly Call<ManagementDependencies>[] = [
   ...actionBindingCalls,
   ...singleSettingCalls,
   ...storedSettingCalls,
+  ...phoneTemplateCalls,
   ...storedPartCalls,
   ...actionVersionCalls,
   ...actionRunCalls,

@@ -5,6 +5,7 @@ import { TRIGGER_ENTRIES } from '../../records/tenant/actions.ts';
 import { MAIL_PROVIDERS, MAX_RESET_SECONDS } from '../../records/tenant/delivery.ts';
 import { sinkOf } from '../../records/tenant/log-streams.ts';
 import { networkAclWarnings } from '../../records/tenant/network-acls.ts';
+import type { PhoneTemplateType } from '../../records/tenant/phone-templates.ts';
 import { SECOND_FACTORS } from '../../records/users/second-factors.ts';
 import type { Item, Statement } from './verdict.ts';
 
@@ -86,6 +87,10 @@ const OBJECTS: Readonly<Record<string, (item: Item, name: string) => Said[]>> = 
         ]
       : [];
   },
+  phoneTemplates: ({ type, disabled }) =>
+    disabled === true || SENT_PHONE_TEMPLATES.has(String(type))
+      ? []
+      : [absent('no such text message is sent', 'type')],
   pages: ({ name, enabled, html }) => {
     if (enabled === false || name === 'login' || String(html ?? '').trim() === '') return [];
     return [absent('the customized page is not shown: ours is', 'html')];
@@ -114,6 +119,9 @@ const SNS = 'sns';
 
 const isTrigger = (name: unknown): boolean =>
   typeof name === 'string' && Object.hasOwn(TRIGGER_ENTRIES, name);
+
+/** Its types of messages to phones that are sent here, too. */
+const SENT_PHONE_TEMPLATES: ReadonlySet<string> = new Set<PhoneTemplateType>(['otp_verify', 'otp_enroll']);
 
 /** The hosted service's templates that are mails here, too. */
 const SENT_TEMPLATES: ReadonlySet<string> = new Set([

@@ -3,6 +3,7 @@ import { absent, differently, type Item, inForce, isAsked, type Rules } from './
 
 const isTrue = (value: unknown) => value === true;
 const isFalse = (value: unknown) => value === false;
+const isSpoken = (value: unknown) => Array.isArray(value) && value.includes('voice');
 const isEnabled = (value: unknown) => (value as Item | null)?.enabled === true;
 
 /** Flags of the dashboard, and those that say what is always so here. */
@@ -245,10 +246,16 @@ export const tenantRules: Rules = {
   guardianPhoneFactorSelectedProvider: inForce,
   'guardianPhoneFactorMessageTypes.message_types': absent(
     'codes are not spoken in a call: they are sent as text',
-    (value) => Array.isArray(value) && value.includes('voice'),
+    isSpoken,
   ),
   phoneProviders: inForce,
-  phoneTemplates: stored('text messages are sent with our texts, or those of connections'),
+  'phoneProviders.configuration.delivery_methods': absent(
+    'codes are not spoken in a call: they are sent as text',
+    isSpoken,
+  ),
+  // What is spoken is judged where calls are asked for.
+  'phoneTemplates.content.body.voice': inForce,
+  phoneTemplates: inForce,
 
   pages: inForce,
   'pages.*': inForce,

@@ -6,6 +6,7 @@ import { customDomainSchema } from './custom-domains.ts';
 import { exchangeProfileSchema } from './exchange-profile-schema.ts';
 import { sinkSecrets } from './log-streams.ts';
 import { networkAclSchema } from './network-acls.ts';
+import { phoneTemplateSchema } from './phone-templates.ts';
 import { ruleSchema, ruleVariableSchema } from './rule-sections.ts';
 
 export interface DocumentRecord extends Stored {
@@ -56,6 +57,7 @@ export const usualMembers = {
   'log-stream': { name: 'Log stream', status: 'active' },
   'custom-domain': { status: 'pending_verification', primary: true, tls_policy: 'recommended' },
   'network-acls': {},
+  'branding/phone/templates': { channel: 'phone', customizable: true, disabled: false },
   theme: {},
 } as const;
 
@@ -76,6 +78,7 @@ export const documentSections = {
   logStreams: z.array(named('type')).optional(),
   customDomains: z.array(customDomainSchema).optional(),
   networkACLs: z.array(networkAclSchema.extend({ id: text.optional() })).optional(),
+  phoneTemplates: z.array(phoneTemplateSchema).optional(),
 };
 
 /** Texts and parts of pages, beside the settings of prompts. */

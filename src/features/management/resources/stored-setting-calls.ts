@@ -17,6 +17,7 @@ import { flag, repeatable } from '../management-fields.ts';
 import { notFound } from '../resource.ts';
 import type { StoredSetting } from './base/stored-setting.ts';
 import { userAttributeProfiles } from './connections/user-attribute-profiles.ts';
+import { phoneTemplates } from './tenant/phone-templates.ts';
 
 // The settings that deploy tools write and read back. Rules run at logins; nothing uses the others: hooks of older
 // tenants, forms and flows, profiles of self-service sign-up, event streams:
@@ -221,21 +222,7 @@ const STORED_SETTINGS: readonly StoredSetting[] = [
     unpaged: 'wrapped',
     filters: { disabled: flag.optional() },
   },
-  {
-    path: '/branding/phone/templates',
-    name: 'phone template',
-    noun: 'phone_templates',
-    prefix: 'tem',
-    key: 'templates',
-    hasDates: false,
-    required: {},
-    optional: { disabled: z.boolean(), content: object },
-    fixed: { type: text },
-    defaults: { channel: 'phone', customizable: true, disabled: false },
-    uniqueMember: 'type',
-    unpaged: 'wrapped',
-    filters: { disabled: flag.optional() },
-  },
+  phoneTemplates,
 ];
 
 /** Returns the calls of one kind. Query parameters that are members of the record filter the list. */
