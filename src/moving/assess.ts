@@ -119,7 +119,7 @@ export function assess({ sections, placeOf }: TenantExport): AssessedObject[] {
         ...need,
         at: placed(pathText(need.path), placeOf(need.path)),
       }));
-      const own = objectStatements(section, item, name).map((said) => ({
+      const own = objectStatements(section, item, name, sections).map((said) => ({
         ...said,
         path: [...path, ...(said.path ?? [])],
       }));

@@ -12,6 +12,7 @@ import { isStrict } from '../records/clients/third-parties.ts';
 import type { Records } from '../records/collections.ts';
 import type { ClientRecord, ConnectionRecord, TenantFile, TenantRecord } from '../records/tenant/tenant.ts';
 import { withFactorTemplates } from '../records/users/guardian.ts';
+import { grantsOfEntries } from '../records/users/organization-grants.ts';
 import type { Random } from '../runtime/secrets.ts';
 import { sha256Hex } from '../runtime/secrets.ts';
 import { documentsOf } from './documents.ts';
@@ -46,16 +47,23 @@ export function declaredRecords(
   const apis = withIds('rs', file.resourceServers, stored.resourceServers, ({ identifier }) =>
     String(identifier),
   );
+  const clientGrants = withKept<'clientGrants'>(
+    clientGrantsOf(file, { stored, clientId, managementAudience }),
+    kept.clientGrants,
+  );
+  const organizations = organizationsOf(
+    file,
+    stored,
+    { connections, clientGrants },
+    { clientId, managementAudience },
+  );
   const ofFile: TenantRecords = {
     tenant: [settingsOf(file, stored.tenant[0], clientId)],
     clients: withKept<'clients'>(clientsOf(file, stored, random), kept.clients),
     resourceServers: withKept<'resourceServers'>(apis, kept.resourceServers),
     connections,
-    clientGrants: withKept<'clientGrants'>(
-      clientGrantsOf(file, { stored, clientId, managementAudience }),
-      kept.clientGrants,
-    ),
-    organizations: withKept<'organizations'>(organizationsOf(file, stored, connections), kept.organizations),
+    clientGrants,
+    organizations: withKept<'organizations'>(organizations, kept.organizations),
     roles: file.roles === undefined ? stored.roles : withIds('rol', file.roles, stored.roles, byName),
     documents,
   };
@@ -317,16 +325,28 @@ function ownAudience(audience: string, managementAudience: string): string {
 function organizationsOf(
   file: TenantFile,
   stored: TenantRecords,
-  known: TenantRecords['connections'],
+  known: Pick<TenantRecords, 'connections' | 'clientGrants'>,
+  { clientId, managementAudience }: { clientId: (idOrName: string) => string; managementAudience: string },
 ): Records['organizations'][] {
-  const idByName = new Map(known.map(({ name, id }) => [name, id]));
-  return withIds('org', file.organizations, stored.organizations, byName).map(({ connections, ...rest }) => {
-    if (connections === undefined) return rest;
-    const enabled_connections = connections.flatMap(({ name, ...flags }) => {
-      const connection_id = idByName.get(name);
+  const idByName = new Map(known.connections.map(({ name, id }) => [name, id]));
+  return withIds('org', file.organizations, stored.organizations, byName).map(
+    ({ connections, client_grants: entries, ...rest }) => {
       // Missing connections are reported by the cross checks.
-      return connection_id === undefined ? [] : [{ connection_id, ...flags }];
-    });
-    return { ...rest, enabled_connections };
-  });
+      const enabled_connections = connections?.flatMap(({ name, ...flags }) => {
+        const connection_id = idByName.get(name);
+        return connection_id === undefined ? [] : [{ connection_id, ...flags }];
+      });
+      const own = entries?.map((one) =>
+        typeof one === 'string' || one.audience === undefined
+          ? one
+          : { ...one, audience: ownAudience(one.audience, managementAudience) },
+      );
+      const { grants } = grantsOfEntries(own ?? [], known.clientGrants, clientId);
+      return {
+        ...rest,
+        ...(enabled_connections && { enabled_connections }),
+        ...(entries && { client_grants: grants.map(({ id }) => id) }),
+      };
+    },
+  );
 }

@@ -14,6 +14,7 @@ import { networkAclWarnings } from '../records/tenant/network-acls.ts';
 import { type TenantFile, tenantFileSchema } from '../records/tenant/tenant.ts';
 import { unmanagedSchema } from '../records/tenant/unmanaged.ts';
 import { classWarnings } from '../records/users/authentication-classes.ts';
+import { grantsOfEntries } from '../records/users/organization-grants.ts';
 import { crossFaults } from './cross-checks.ts';
 import { databaseWarnings } from './database-warnings.ts';
 import { type DeployConfig, readDeployConfig } from './deploy-config.ts';
@@ -24,7 +25,7 @@ import { readIncludedFiles, withJsonFiles } from './included-files.ts';
 import { keptFindings } from './kept-findings.ts';
 import { localeWarnings } from './languages.ts';
 import { withoutMasks } from './masked.ts';
-import { directoryOf, withClientIds } from './names.ts';
+import { clientIdOf, directoryOf, withClientIds } from './names.ts';
 import { pageFindings } from './pages.ts';
 import { placed, readText, type Source } from './source.ts';
 import { readFolder } from './tenant-folder.ts';
@@ -234,6 +235,7 @@ function checkTenant(document: unknown): CheckedTenant {
     ...findingsOf('unsafe', identifierWarnings(tenant)),
     ...findingsOf('unsafe', databaseWarnings(tenant)),
     ...findingsOf('unsafe', aclWarnings(tenant)),
+    ...findingsOf('unusable', organizationGrantWarnings(tenant)),
     ...findingsOf('unsafe', urlWarnings(tenant)),
     ...keptFindings(tenant),
     ...strategyFindings(tenant),
@@ -328,6 +330,27 @@ function logStreamFindings({ logStreams = [] }: TenantFile): Finding[] {
 function aclWarnings({ networkACLs = [] }: TenantFile): string[] {
   return networkACLs.flatMap((acl, index) =>
     networkAclWarnings(acl).map((warning) => `networkACLs[${index}]: ${warning}`),
+  );
+}
+
+/** Returns warnings about client grants of organizations that the file does not name, so that they do not get them. */
+function organizationGrantWarnings({
+  organizations,
+  clients,
+  clientGrants,
+  unmanaged,
+}: TenantFile): string[] {
+  const clientId = clientIdOf({ clients });
+  const grants = clientGrants.map((grant) => ({
+    ...grant,
+    client_id: grant.client_id && clientId(grant.client_id),
+  }));
+  // The store may have those that the file does not manage.
+  if (unmanaged !== undefined) return [];
+  return organizations.flatMap(({ client_grants: entries = [] }, at) =>
+    grantsOfEntries(entries, grants, clientId).unclear.map(
+      ({ index, says }) => `organizations[${at}].client_grants[${index}]: ${says}`,
+    ),
   );
 }
 

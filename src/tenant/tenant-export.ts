@@ -58,24 +58,35 @@ function fileOf({ tenant: [settings], ...records }: TenantRecords): object {
     connections: connections.filter((connection) => !isDatabase(connection)),
     resourceServers: records.resourceServers,
     clientGrants: records.clientGrants,
-    organizations: records.organizations.map((organization) => withNames(organization, connections)),
+    organizations: records.organizations.map((organization) => withNames(organization, records)),
     roles: records.roles,
   };
 }
 
-/** Returns an organization with its connections by name, as deploy tools write them. */
+/** Returns an organization with its connections, and the applications of its client grants, by name, as deploy tools write them. */
 function withNames(
-  { enabled_connections: enabled, ...rest }: TenantRecords['organizations'][number],
-  connections: TenantRecords['connections'],
+  { enabled_connections: enabled, client_grants: granted, ...rest }: TenantRecords['organizations'][number],
+  { connections, clients, clientGrants }: Omit<TenantRecords, 'tenant'>,
 ): object {
-  if (!Array.isArray(enabled)) return rest;
-  const connectionsByName = (enabled as { connection_id: string }[]).flatMap(
-    ({ connection_id, ...flags }) => {
+  const connectionsByName =
+    Array.isArray(enabled) &&
+    (enabled as { connection_id: string }[]).flatMap(({ connection_id, ...flags }) => {
       const connection = connections.find(({ id }) => id === connection_id);
       return connection === undefined ? [] : [{ name: connection.name, ...flags }];
-    },
-  );
-  return { ...rest, connections: connectionsByName };
+    });
+  const nameOf = (clientId: string) =>
+    clients.find((client) => client.client_id === clientId)?.name ?? clientId;
+  const grantsByName = granted?.flatMap((grantId): (string | object)[] => {
+    const grant = clientGrants.find(({ id }) => id === grantId);
+    if (grant === undefined) return [];
+    const { id, client_id: clientId, audience } = grant;
+    return clientId === undefined ? [id] : [{ client_id: nameOf(clientId), audience }];
+  });
+  return {
+    ...rest,
+    ...(connectionsByName && { connections: connectionsByName }),
+    ...(grantsByName && { client_grants: grantsByName }),
+  };
 }
 
 /** Members that identify a record come first. */

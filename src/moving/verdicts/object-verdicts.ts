@@ -1,4 +1,5 @@
 // Verdicts that need more of an object than one member: its kind, its name, or its code.
+import { z } from 'zod';
 import { SCREENS } from '../../capabilities/pages/custom-texts.ts';
 import { strategyRecord } from '../../records/connections/connections.ts';
 import { TRIGGER_ENTRIES } from '../../records/tenant/actions.ts';
@@ -6,6 +7,7 @@ import { MAIL_PROVIDERS, MAX_RESET_SECONDS } from '../../records/tenant/delivery
 import { sinkOf } from '../../records/tenant/log-streams.ts';
 import { networkAclWarnings } from '../../records/tenant/network-acls.ts';
 import type { PhoneTemplateType } from '../../records/tenant/phone-templates.ts';
+import { grantsOfEntries, organizationGrantSchema } from '../../records/users/organization-grants.ts';
 import { SECOND_FACTORS } from '../../records/users/second-factors.ts';
 import type { Item, Statement } from './verdict.ts';
 
@@ -23,11 +25,12 @@ const items = (value: unknown): Item[] =>
   Array.isArray(value) ? value.filter((one): one is Item => typeof one === 'object' && one !== null) : [];
 
 /** Returns what there is to say about an object of a section as a whole; paths are within it. */
-export function objectStatements(section: string, item: Item, name: string): Said[] {
-  return OBJECTS[section]?.(item, name) ?? [];
+export function objectStatements(section: string, item: Item, name: string, sections: Item): Said[] {
+  return OBJECTS[section]?.(item, name, sections) ?? [];
 }
 
-const OBJECTS: Readonly<Record<string, (item: Item, name: string) => Said[]>> = {
+const OBJECTS: Readonly<Record<string, (item: Item, name: string, sections: Item) => Said[]>> = {
+  organizations: ofOrganization,
   connections: ofConnection,
   databases: ({ options }) => {
     const { enabledDatabaseCustomization, customScripts } = (options ?? {}) as Item;
@@ -113,6 +116,22 @@ const OBJECTS: Readonly<Record<string, (item: Item, name: string) => Said[]>> = 
         : [],
   prompts: ofPrompts,
 };
+
+/** Says which client grants an organization does not get, because the export does not say which they are. */
+function ofOrganization({ client_grants: granted }: Item, _name: string, sections: Item): Said[] {
+  const entries = z.array(organizationGrantSchema).safeParse(granted ?? []).data ?? [];
+  const clients = items(sections.clients);
+  const clientId = (named: string) => String(clients.find(({ name }) => name === named)?.client_id ?? named);
+  const grants = items(sections.clientGrants).map(({ id, client_id, audience, organization_usage }) => ({
+    ...(typeof id === 'string' && { id }),
+    ...(typeof client_id === 'string' && { client_id: clientId(client_id) }),
+    audience: String(audience),
+    organization_usage: String(organization_usage),
+  }));
+  return grantsOfEntries(entries, grants, clientId).unclear.map(({ index, says }) =>
+    absent(says, 'client_grants', String(index)),
+  );
+}
 
 /** Amazon's service, which sends neither messages nor notifications here. */
 const SNS = 'sns';

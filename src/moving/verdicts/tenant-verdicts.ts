@@ -324,9 +324,7 @@ export const documentRules: Rules = {
     'members of the organization cannot change the connection themselves',
     (value) => isAsked(value) && value !== 'none',
   ),
-  'organizations.client_grants': absent(
-    'the file does not say which client grants are the organization’s: set allow_any_organization at the grant, or add them by the Management API',
-  ),
+  'organizations.client_grants': inForce,
   'organizations.token_quota': absent('tokens for the organization are not counted against a quota'),
   'organizations.third_party_client_access': absent(
     'third-party applications are not kept from the organization',

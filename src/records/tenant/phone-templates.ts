@@ -28,6 +28,10 @@ export const phoneTemplateSchema = z.looseObject({
   id: z.string().min(1).max(255).optional(),
   type: z.string().min(1).max(255),
   disabled: z.boolean().optional(),
+  /** What the hosted service says of it, and tools send back. */
+  channel: z.string().optional(),
+  customizable: z.boolean().optional(),
+  tenant: z.string().optional(),
   content: z.looseObject({ ...content, body: z.looseObject({ text, voice: text }).nullish() }).nullish(),
 });
 

@@ -14,6 +14,7 @@ import {
   guardianPoliciesSchema,
   webPushSchema,
 } from '../users/guardian.ts';
+import { organizationGrantSchema } from '../users/organization-grants.ts';
 import { roleSchema } from '../users/roles.ts';
 import { PROFILE_CLAIMS, type ProfileClaim } from '../users/users.ts';
 import { emailProviderSchema, emailTemplateSchema } from './delivery.ts';
@@ -43,6 +44,7 @@ export const organizationSchema = z.looseObject({
       }),
     )
     .optional(),
+  client_grants: z.array(organizationGrantSchema).optional(),
   /** In the tenant file, connections are named; in the store, `enabled_connections` has their ids. */
   connections: z
     .array(
