@@ -240,16 +240,18 @@ describe('back-channel logout', () => {
   });
 
   it('notifies only for the initiators that an application has selected', async () => {
-    const custom = (selected: string[]) => ({
-      oidc_logout: {
+    const custom = (selected: string[], name = 'oidc_logout') => ({
+      [name]: {
         backchannel_logout_urls: [`${app.url}/backchannel`],
         backchannel_logout_initiators: { mode: 'custom', selected_initiators: selected },
       },
     });
-    server = await startServer({ tenant: logoutTenant({ web: custom(['password-changed']) }) });
-    await logOut();
-    expect(app.received).to.have.length(0);
-    await server.stop();
+    for (const name of ['oidc_logout', 'oidc_backchannel_logout']) {
+      server = await startServer({ tenant: logoutTenant({ web: custom(['password-changed'], name) }) });
+      await logOut();
+      expect(app.received, name).to.have.length(0);
+      await server.stop();
+    }
     server = await startServer({ tenant: logoutTenant({ web: custom(['rp-logout']) }) });
     await logOut();
     expect(app.received).to.have.length(1);

@@ -110,8 +110,8 @@ function addressesOf({ oidc_logout, oidc_backchannel_logout }: Client): string[]
  * Whether the application wants logout tokens for this reason; by default only for logouts by the user, as with the
  * hosted service.
  */
-function wantsReason({ oidc_logout }: Client, reason: SessionEndReason): boolean {
-  const initiators = oidc_logout?.backchannel_logout_initiators;
+function wantsReason({ oidc_logout, oidc_backchannel_logout }: Client, reason: SessionEndReason): boolean {
+  const initiators = (oidc_logout ?? oidc_backchannel_logout)?.backchannel_logout_initiators ?? undefined;
   if (initiators === undefined) return reason === 'rp-logout' || reason === 'idp-logout';
   return initiators.mode === 'all' || initiators.selected_initiators.includes(reason);
 }

@@ -87,9 +87,7 @@ export const applicationRules: Rules = {
   'clients.client_authentication_methods.*.credentials.*': inForce,
   'clients.signed_request_object.credentials.*': inForce,
   'clients.oidc_logout.backchannel_logout_initiators.*': inForce,
-  'clients.oidc_backchannel_logout.backchannel_logout_initiators': absent(
-    'which logouts notify the application is only read from oidc_logout: here logouts at the application and at the provider',
-  ),
+  'clients.oidc_backchannel_logout.backchannel_logout_initiators.*': inForce,
   'clients.client_metadata.*': inForce,
   'clients.default_organization.*': inForce,
   'clients.session_transfer.*': inForce,

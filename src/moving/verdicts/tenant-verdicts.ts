@@ -326,8 +326,9 @@ export const documentRules: Rules = {
   ),
   'organizations.client_grants': inForce,
   'organizations.token_quota': absent('tokens for the organization are not counted against a quota'),
-  'organizations.third_party_client_access': absent(
-    'third-party applications are not kept from the organization',
+  'organizations.third_party_client_access': differently(
+    'third-party applications are kept from the organization unless their third_party_security_mode is permissive',
+    'clients-keys.md#a-third-party-application-is-strict-unless-it-says-otherwise',
     (value) => value === 'block',
   ),
   'organizations.is_app_entitlement_active': absent('members may log in to all applications', isTrue),

@@ -155,20 +155,23 @@ const backChannel = {
   backchannel_logout_urls: z.array(calledAddress).default([]),
 };
 
-/** `oidc_logout` of a client. `oidc_backchannel_logout` is an older name with the URLs alone. */
+const initiators = z.looseObject({
+  /** `custom`: the selected initiators; `all`: everything that ends a session. */
+  mode: z.enum(['custom', 'all']).default('custom'),
+  selected_initiators: z.array(z.string()).default(['rp-logout', 'idp-logout']),
+});
+
+/** `oidc_logout` of a client. `oidc_backchannel_logout` is its older name. */
 export const clientLogoutSchema = z.looseObject({
   ...backChannel,
-  backchannel_logout_initiators: z
-    .looseObject({
-      /** `custom`: the selected initiators; `all`: everything that ends a session. */
-      mode: z.enum(['custom', 'all']).default('custom'),
-      selected_initiators: z.array(z.string()).default(['rp-logout', 'idp-logout']),
-    })
-    .prefault({}),
+  backchannel_logout_initiators: initiators.prefault({}),
   backchannel_logout_session_metadata: z.looseObject({ include: z.boolean().optional() }).nullish(),
 });
 
-export const clientBackChannelSchema = z.looseObject(backChannel);
+export const clientBackChannelSchema = z.looseObject({
+  ...backChannel,
+  backchannel_logout_initiators: initiators.nullish(),
+});
 
 export const tenantLogoutSchema = z.looseObject({
   /** Whether the discovery document has `end_session_endpoint`. Default: true. */
