@@ -125,7 +125,7 @@ function domains({ customDomains }: Readonly<Record<string, unknown>>, base: str
     ];
   return own.map((domain) => ({
     where: domain,
-    task: 'lower the TTL of its CNAME a day before; on the day, point it at this server. The old tenant stays reachable by its canonical name',
+    task: 'write down where its CNAME leads, or the origin and the cname-api-key of its proxy, for gatehouse move sessions --through; lower its TTL a day before; on the day, point it at this server, and leave the custom domain at the old tenant as it is. The old tenant stays reachable by its canonical name',
     values: [`${domain} → this server or its proxy`],
   }));
 }

@@ -87,7 +87,7 @@ function pageCapabilities(made: Ended) {
       describeConnections(config, clientId, organization),
     logoutAtProvider: (async (session, back) =>
       (await made.oldSessions.logoutUrl(session, back.returnTo)) ??
-      logoutAtProvider(made, session, back)) as LogoutDependencies['logoutAtProvider'],
+      (session && logoutAtProvider(made, session, back))) as LogoutDependencies['logoutAtProvider'],
     refuse: made.authorization.refuse,
     tokenEndpoint: made.tokens.token,
     allowLoopback: made.isForThisMachine,

@@ -103,7 +103,7 @@ import { measureEvents } from '../features/metrics/logins.ts';
 import type { Metrics } from '../features/metrics/registry.ts';
 import { moveCounter } from '../features/move/move-counts.ts';
 import { createOldDirectory } from '../features/move/old-directory.ts';
-import { sendToOldTenant } from '../features/move/old-requests.ts';
+import { BOUNDS, sendToOldTenant } from '../features/move/old-requests.ts';
 import { bringUserFrom } from '../features/move/old-users.ts';
 import { oldPasswords } from '../features/move/passwords.ts';
 import { oldRefreshTokens } from '../features/move/refresh-tokens.ts';
@@ -417,13 +417,15 @@ function tenantCode(
 /** Makes what asks the tenant that this one takes the place of. */
 function oldTenantParts(parts: Ground & { pause: Pause; timeout: number | undefined }) {
   const { fetch } = parts.outbound;
-  const send = sendToOldTenant(parts);
+  const sender = (bridge: keyof typeof BOUNDS) =>
+    sendToOldTenant({ ...parts, fetch, bounds: BOUNDS[bridge] });
+  const send = sender('passwords');
   const directory = createOldDirectory({ ...parts, send });
   const countMove = moveCounter(parts);
   const openId = openIdProviders({ fetch, clock: parts.clock });
   return {
     countMove,
-    oldTenantTimeout: parts.timeout,
+    oldTenantSends: { sessions: sender('sessions'), refresh_tokens: sender('refresh_tokens') },
     oldDirectory: directory,
     oldTenant: oldPasswords({ ...parts, send, directory, countMove, openId }),
   };
@@ -660,14 +662,14 @@ function moveParts(
   { console: ofConsole, tried }: Record<'console' | 'tried', ServerLoginCallback>,
   engine: () => Engine,
 ) {
-  const { baseUrl, store, clock, wallClock, random, config, challenges } = parts;
+  const { store, clock } = parts;
   const { customDatabases: databases, tenantUsers: users } = parts;
   const bringUser = bringUserFrom({
     ...parts,
     findInCustomDatabase: (asked) => findInCustomDatabase({ customDatabases: databases, users }, asked),
   });
   const isMember: Organizations['isMember'] = (...args) => engine().organizations.isMember(...args);
-  const sessions = oldSessions({ baseUrl, config, challenges, random, wallClock });
+  const sessions = oldSessions(parts);
   const redirectToProvider = directRedirect(parts);
   /** Administrators, and what they try at the console, are none of the old tenant's. */
   const isOfConsole = (callback: unknown) => [ofConsole, tried].some((one) => one.has(String(callback)));

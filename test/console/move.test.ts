@@ -27,6 +27,11 @@ describe('the page of a move in the console', () => {
       management: { client_id: 'there', client_secret: 'a-secret-that-nobody-sees' },
       passwords: { [await connectionId()]: { ...bridge, here_before: 0 } },
       refresh_tokens: bridge,
+      sessions: {
+        ...bridge,
+        client_id: 'sessions-there',
+        through: { host: 'acme-cd-1.edge.example', by_key: true, cname_api_key: 'a-key-that-nobody-sees' },
+      },
     });
   };
   const moveRecord = () => server.store.collection('moves').get(MOVE);
@@ -47,10 +52,16 @@ describe('the page of a move in the console', () => {
     });
     const { status, text } = await owner.get(PATH);
     expect(status).to.equal(200);
-    for (const shown of ['https://127.0.0.1:1', '<bdi>users</bdi>', '4711', 'Refresh tokens'])
+    for (const shown of [
+      'https://127.0.0.1:1',
+      '<bdi>users</bdi>',
+      '4711',
+      'Refresh tokens',
+      'acme-cd-1.edge.example',
+    ])
       expect(text).to.contain(shown);
     expect(text).to.contain('could not be asked');
-    expect(text).not.to.contain('a-secret-that-nobody-sees');
+    expect(text).not.to.contain('a-secret-that-nobody-sees').and.not.to.contain('a-key-that-nobody-sees');
     expect((await owner.get('/console')).text).to.contain(`href="${PATH}"`);
   });
 

@@ -4,14 +4,14 @@ import { createAgent } from '../support/agent.ts';
 import { runCommand } from '../support/command.ts';
 import { logIn, payload, redeem, responseOf, token, webRequest } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
-import { MOVE_CLIENT, OLD, SESSION_CLIENT, type StandIn, startStandIn } from './stand-in.ts';
+import { CNAME_API_KEY, MOVE_CLIENT, OLD, SESSION_CLIENT, type StandIn, startStandIn } from './stand-in.ts';
 import { browserAt, newTenant } from './support.ts';
 
 describe('gatehouse move sessions and move tokens', () => {
   let old: StandIn;
   let server: TestServer;
   before(async () => {
-    old = await startStandIn();
+    old = await startStandIn({ customDomain: 'https://login.example.test' });
     // Without the users of the old tenant.
     server = await startServer({ tenant: newTenant });
     await run(
@@ -113,6 +113,31 @@ describe('gatehouse move sessions and move tokens', () => {
         failed: 0,
         is_open: true,
       });
+  });
+
+  it('ask for sessions of the custom domain where it led to, once that answers for it', async () => {
+    const through = (...more: string[]) => [...SESSIONS, '--through', ...more];
+    const key = { MOVE_CNAME_API_KEY: CNAME_API_KEY };
+    const wrong = await command(through(old.edge), { MOVE_CNAME_API_KEY: 'another-key' });
+    expect(wrong.stderr).to.contain('does not answer for the old tenant with this key');
+    expect(wrong.stderr).not.to.contain('another-key');
+    const without = await command(through(old.edge));
+    expect(without.stderr, 'this custom domain is none of the old tenant').to.contain('without a key');
+    for (const own of [new URL(server.url).host, `${new URL(server.url).host}/x`])
+      expect((await command(through(own), key)).code, own).to.equal(1);
+    expect((await command(['move', 'sessions', '--cname-api-key-file', 'x'])).stderr).to.contain('--through');
+    const opened = await command(through(old.edge), key);
+    expect(opened.code, opened.stderr).to.equal(0);
+    expect(opened.stdout).to.contain(`those of the custom domain: through ${old.edge}`);
+    expect(opened.stdout).not.to.contain('login page once').and.not.to.contain(CNAME_API_KEY);
+    const sessions = async () => (await server.store.collection('moves').get('move'))?.sessions?.through;
+    expect(await sessions()).to.deep.equal({ host: old.edge, by_key: true, cname_api_key: CNAME_API_KEY });
+    await run('move', 'sessions', '--until', day(9));
+    expect(await sessions(), 'kept').to.include({ host: old.edge });
+    expect(await run(...SESSIONS), 'as if for the first time').to.contain('login page once');
+    expect(await sessions()).to.equal(undefined);
+    const { records } = await server.store.collection('logs').list({ limit: 500 });
+    expect(JSON.stringify(records)).not.to.contain(CNAME_API_KEY);
   });
 
   it('take what an application is at the old tenant, leave one out, and end the bridges', async () => {

@@ -262,6 +262,25 @@ describe('a session of the old tenant', () => {
     expect(failed?.description).to.contain('before');
   });
 
+  it('ends there by a logout without a session here, which any site can bring about, and which turns off nothing else', async () => {
+    const stranger = browserAt(server, old);
+    const out = await stranger.here.get('/v2/logout?client_id=web', { accept: 'text/html' });
+    expect(out.location).to.contain(`${old.origin}/v2/logout?`);
+    const done = await stranger.follow(out);
+    expect(done.status).to.equal(200);
+    await logIn(stranger.there, { url: old.origin }, webRequest(), OLD.bcrypt);
+    expect(responseOf(await begin(stranger)), 'still asked').to.have.property('code');
+
+    const browser = await loggedIn();
+    await browser.follow(await browser.here.get('/v2/logout?client_id=web', { accept: 'text/html' }));
+    expect(isLoginPage(await begin(browser)), 'it has ended').to.equal(true);
+    expect(questions().length).to.equal(1);
+    const none = await browser.here.get('/v2/logout?client_id=web', { accept: 'text/html' });
+    expect(none.location, 'not where it was just asked').not.to.contain(old.origin);
+    const script = await browserAt(server, old).here.get('/v2/logout', { accept: 'application/json' });
+    expect(script.text).to.equal('OK');
+  });
+
   it('of a user who is not here, blocked, or whose access was ended here leads to the login page', async () => {
     await server.users.update(OLD.linked.id, { blocked: true });
     expect(isLoginPage(await begin(await loggedIn(OLD.linked)))).to.equal(true);

@@ -7,7 +7,7 @@ import type http from 'node:http';
 import https from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { getCACertificates, setDefaultCACertificates } from 'node:tls';
+import { getCACertificates, setDefaultCACertificates, type TLSSocket } from 'node:tls';
 import bcrypt from 'bcryptjs';
 import { decodeJwt, decodeProtectedHeader, generateKeyPair, SignJWT } from 'jose';
 import { localCertificate } from '../../src/capabilities/tls/authority.ts';
@@ -25,6 +25,9 @@ export const MOVE_CLIENT = { client_id: 'move-management', client_secret: 'a-sec
 
 /** The application there for browsers without a session (`sessions` of the record). Its callbacks are the test's. */
 export const SESSION_CLIENT = { client_id: 'move-sessions', client_secret: 'a-secret-of-the-session-client' };
+
+/** Authenticates proxies of the custom domain to the hosted service. */
+export const CNAME_API_KEY = 'a-key-of-the-proxy-of-the-custom-domain';
 
 /** The old tenant in the test's vocabulary: that of the other tests, whose users have other kinds of credentials. */
 export const oldTenant = tenantWith({
@@ -96,6 +99,8 @@ export interface Asked {
   path: string;
   query: Record<string, string>;
   headers: http.IncomingHttpHeaders;
+  /** The name that TLS was for; undefined for an address. */
+  servername: string | undefined;
   body: string;
   /** The members of a form or of a JSON body. */
   form: Record<string, string>;
@@ -117,6 +122,8 @@ export interface StandIn {
   /** Its origin: the canonical name of the old tenant. */
   origin: string;
   issuer: string;
+  /** The host that its custom domain leads to, which takes proxies with {@link CNAME_API_KEY}. */
+  edge: string;
   /** To be trusted by agents and browsers, PEM; the process trusts it already. */
   ca: string;
   gatehouse: TestServer;
@@ -181,6 +188,7 @@ export async function startStandIn({
   const standIn: StandIn = {
     origin,
     issuer: gatehouse.issuer,
+    edge: `localhost:${new URL(origin).port}`,
     ca,
     gatehouse,
     seen: [],
@@ -203,12 +211,19 @@ export async function startStandIn({
   };
   const address = new URL(gatehouse.localUrl);
   proxy.on('request', async (request, response) => {
-    const isCustom = customDomain !== undefined && request.headers.host === new URL(customDomain).host;
+    const { host, 'cname-api-key': key } = request.headers;
+    const isOfProxy = host === standIn.edge;
+    const isCustom = customDomain !== undefined && (isOfProxy || host === new URL(customDomain).host);
     const sent = await readAsked(request, origin);
-    const asked = isCustom ? renamed(sent, customDomain, origin) : sent;
+    const asked = isCustom ? { ...sent, headers: renamed(sent.headers, customDomain, origin) } : sent;
     standIn.seen.push(asked);
+    if (!isCustom && !isOfProxy && host !== new URL(origin).host)
+      return send(response, jsonReply(404, { message: 'Unknown host' }));
+    if (isOfProxy && key !== CNAME_API_KEY)
+      return send(response, jsonReply(403, { message: 'Invalid API key' }));
     const pass = async () => {
-      const reply = withForeignTokens(await forward(address, origin, ca, withOwnTokens(asked)), asked);
+      const own = withOwnCookies(withOwnTokens(asked));
+      const reply = withForeignCookies(withForeignTokens(await forward(address, origin, ca, own), asked));
       return isCustom ? renamed(await resigned(gatehouse, reply, customDomain), origin, customDomain) : reply;
     };
     const instead = standIn.instead[`${asked.method} ${asked.path}`] ?? standIn.instead['*'];
@@ -339,6 +354,29 @@ const withForeignTokens = (reply: Reply, { path }: Asked): Reply => ({
     path === '/oauth/token' ? reply.body.replace('"refresh_token":"', '"refresh_token":"v1.') : reply.body,
 });
 
+// The hosted service's cookies of a session, of which the second is for browsers that do not know `SameSite=None`.
+
+const SESSION_COOKIE = '__Host-gatehouse_session';
+
+function withOwnCookies(asked: Asked): Asked {
+  const { cookie = '', ...headers } = asked.headers;
+  const found = cookie.split('; ').filter((one) => /^auth0(_compat)?=/.test(one));
+  const others = cookie.split('; ').filter((one) => one !== '' && !found.includes(one));
+  const session = found[0]?.replace(/^\w+/, SESSION_COOKIE);
+  const own = [...others, ...(session === undefined ? [] : [session])].join('; ');
+  return { ...asked, headers: own === '' ? headers : { ...headers, cookie: own } };
+}
+
+function withForeignCookies(reply: Reply): Reply {
+  const { 'set-cookie': set = [], ...headers } = reply.headers;
+  const lines = [set].flat().flatMap((line) => {
+    if (!line.startsWith(`${SESSION_COOKIE}=`)) return [line];
+    const rest = line.slice(SESSION_COOKIE.length);
+    return [`auth0${rest}`, `auth0_compat${rest.replace(/; samesite=none/i, '')}`];
+  });
+  return { ...reply, headers: { ...headers, ...(lines.length > 0 && { 'set-cookie': lines }) } };
+}
+
 // The hosted service's tokens, pages and documents name the domain that they are asked for at.
 
 /** Returns the value with another origin in all of its texts, also where it is encoded. */
@@ -378,6 +416,7 @@ async function readAsked(request: http.IncomingMessage, origin: string): Promise
     path: at.pathname,
     query: Object.fromEntries(at.searchParams),
     headers: request.headers,
+    servername: (request.socket as TLSSocket).servername || undefined,
     body,
     form: isJson ? JSON.parse(body) : Object.fromEntries(new URLSearchParams(body)),
   };

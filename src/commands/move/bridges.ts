@@ -105,6 +105,7 @@ export function printState(host: CommandProcess, state: MoveState | null): void 
   for (const bridge of state.bridges) {
     print(host, '');
     print(host, `${nameOf(bridge)}, ${stateOf(bridge)}`);
+    if (bridge.through !== undefined) print(host, `  those of the custom domain: through ${bridge.through}`);
     for (const line of numbersOf(bridge)) print(host, `  ${line}`);
   }
   if (state.unreachable !== undefined)

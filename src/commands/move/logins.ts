@@ -6,6 +6,7 @@ import type { CommandDeclaration } from '../command.ts';
 import { printState, secretOf } from './bridges.ts';
 
 const SESSIONS_SECRET = 'MOVE_SESSIONS_SECRET';
+const DOMAIN_KEY = 'MOVE_CNAME_API_KEY';
 const APPLICATION_SECRET = 'MOVE_APPLICATION_SECRET';
 
 export const moveSessions: CommandDeclaration = {
@@ -18,6 +19,11 @@ export const moveSessions: CommandDeclaration = {
         '--client-secret-file <file>',
         `a file with the secret of the application, instead of ${SESSIONS_SECRET}`,
       )
+      .option(
+        '--through <host>',
+        `where the custom domain led to at the hosted service, such as acme-cd-4f2k.edge.tenants.eu.auth0.com: users who logged in at it stay logged in. With self-managed certificates, the key of its proxy (cname-api-key) is in ${DOMAIN_KEY}, or in a file`,
+      )
+      .option('--cname-api-key-file <file>', `a file with the key, instead of ${DOMAIN_KEY}`)
       .option('--until <date>', 'the last day of it, in UTC (that of the move otherwise)')
       .option('--end', 'do not send browsers there any more'),
   run: async (
@@ -25,15 +31,37 @@ export const moveSessions: CommandDeclaration = {
     {
       clientId: client_id,
       clientSecretFile: file,
+      through: name,
+      cnameApiKeyFile: keyFile,
       until,
       end,
-    }: { clientId?: string; clientSecretFile?: string; until?: string; end?: true },
+    }: {
+      clientId?: string;
+      clientSecretFile?: string;
+      through?: string;
+      cnameApiKeyFile?: string;
+      until?: string;
+      end?: true;
+    },
   ) => {
+    if (name === undefined && keyFile !== undefined)
+      throw new Error('--cname-api-key-file goes with --through');
     const application = client_id && {
       client_id,
       client_secret: await secretOf(host, file, SESSIONS_SECRET),
     };
-    const order = { command: 'moveSessions', ...application, until, end } as const;
+    const isByKey = keyFile !== undefined || (host.env[DOMAIN_KEY] ?? '') !== '';
+    const through = name && {
+      host: name,
+      ...(isByKey && { cname_api_key: await secretOf(host, keyFile, DOMAIN_KEY) }),
+    };
+    const order = {
+      command: 'moveSessions',
+      ...application,
+      ...(through && { through }),
+      until,
+      end,
+    } as const;
     show(host, await sendOrder(readSettings(host.env), order));
   },
 };

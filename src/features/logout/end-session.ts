@@ -24,10 +24,12 @@ export interface EndSessionDependencies extends FederatedDependencies {
   // docs/understand/decisions/moving.md#a-logout-here-is-a-logout-at-the-old-tenant
   /** For a move from another tenant, whose session must not log the user in again. */
   oldSessions: {
-    /** Remembers in the browser that its user has logged out. */
-    leave(ctx: Context): Promise<void>;
-    /** Whether a session was begun by one of that tenant, where the logout then ends it, too. */
-    isOfOldTenant(session: UserSession): Promise<boolean>;
+    /**
+     * Keeps the browser from being logged in by a session of that tenant.
+     * @param session that of the browser here, if it has one.
+     * @returns whether the browser has to go on by that tenant's logout, which ends its session there.
+     */
+    leave(ctx: Context, session: UserSession | undefined): Promise<boolean>;
   };
 }
 
@@ -49,12 +51,12 @@ export async function endSession(
   const { sessions, events } = deps;
   const session = await sessions.current(ctx);
   sessions.forget(ctx);
-  await deps.oldSessions.leave(ctx);
-  if (session === undefined) return { to: returnTo, frames: [] };
+  const leavesOldTenant = await deps.oldSessions.leave(ctx, session);
   const ownPage = `${deps.baseUrl}${SIGNED_OUT_PATH}`;
   const last = returnTo ?? ownPage;
-  const endsElsewhere = federated || (await deps.oldSessions.isOfOldTenant(session));
+  const endsElsewhere = leavesOldTenant || (federated && session !== undefined);
   const provider = endsElsewhere ? await federatedLogout(deps, session, last) : undefined;
+  if (session === undefined) return { to: provider ?? returnTo, frames: [] };
   const frames = await frontChannelFrames(deps.config, deps.issuer, session);
   const to = await sessions.end(session.sid, {
     reason: 'rp-logout',

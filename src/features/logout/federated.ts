@@ -2,13 +2,16 @@
 
 import type { Challenges } from '../../capabilities/protection/challenges.ts';
 import type { UserSession } from '../../engine/session/sessions.ts';
+import { newBrowserSecret } from '../../http/server/browser-cookie.ts';
 import { isHttpsOrLoopback } from '../../records/connections/upstream.ts';
+import type { Random } from '../../runtime/secrets.ts';
 
 export interface FederatedDependencies {
   baseUrl: string;
   /** Whether providers may be on this machine, without TLS. */
   allowLoopback: boolean;
   challenges: Challenges;
+  random: Random;
   logoutAtProvider: LogoutAtProvider;
 }
 
@@ -25,38 +28,44 @@ interface ProviderReturn {
  * Returns the URL that ends a session at its provider, as the strategy of its connection defines it.
  * @returns undefined when there is none.
  */
-type LogoutAtProvider = (session: UserSession, providerReturn: ProviderReturn) => Promise<string | undefined>;
+type LogoutAtProvider = (
+  session: UserSession | undefined,
+  providerReturn: ProviderReturn,
+) => Promise<string | undefined>;
 
 /** The path where identity providers send the browser back to; it must be allowed there. */
 export const CALLBACK_PATH = '/logout/callback';
 
 const PURPOSE = 'federated_logout';
-/** How long the provider's own pages may take, seconds. */
-const TTL = 3600;
+/** How long the provider's own pages may take, seconds; without a session here, of whoever asks, less. */
+const TTL = { session: 3600, none: 300 };
 
 // docs/understand/decisions/sessions-logout.md#federated-logout-goes-to-the-url-that-the-connections-strategy-defines
 /**
  * Returns the URL at which the user logs out of the session's identity provider.
+ * @param session undefined where there is none here, but perhaps at the tenant that this one takes the place of.
  * @param returnTo where the browser goes afterwards. Stored under a one-time `state` and never sent along, so that
  *   nobody can replace it.
  * @returns undefined when there is no such URL.
  */
 export async function federatedLogout(
   deps: FederatedDependencies,
-  session: UserSession,
+  session: UserSession | undefined,
   returnTo: string,
 ): Promise<string | undefined> {
+  const subject = session?.sid ?? newBrowserSecret(deps.random);
   const { secret: state } = await deps.challenges.issueTicket({
     purpose: PURPOSE,
-    subject: session.sid,
-    ttlSeconds: TTL,
+    subject,
+    ttlSeconds: session === undefined ? TTL.none : TTL.session,
+    ...(session === undefined && { isWaiting: true }),
     data: { returnTo },
   });
   const callback = `${deps.baseUrl}${CALLBACK_PATH}`;
   const providerReturn = { callback, state, returnTo: `${callback}?state=${state}` };
   const address = await deps.logoutAtProvider(session, providerReturn);
   if (address !== undefined && isUsable(address, deps.allowLoopback)) return address;
-  await deps.challenges.discard(PURPOSE, session.sid);
+  await deps.challenges.discard(PURPOSE, subject);
   return undefined;
 }
 

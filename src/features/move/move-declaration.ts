@@ -4,7 +4,8 @@ import { eventTypesOf } from '../../records/base/log-events.ts';
 
 const UNKNOWN_TOKENS = '`/oauth/token` with a refresh token that the old tenant of a move does not accept';
 
-const UNKNOWN_CODES = '`/move/callback` with a code that the old tenant of a move does not accept';
+const UNKNOWN_CODES =
+  '`/move/callback` with a code, and `/authorize` with cookies of its custom domain, that begin no session of the old tenant of a move here';
 
 export const moveLimits = limitsOf({
   oldPasswords: {

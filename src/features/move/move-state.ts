@@ -20,6 +20,8 @@ export interface BridgeState extends Bridge, Record<MoveOutcome, number> {
   kind: BridgeKind;
   /** The name of the connection, of passwords. */
   connection?: string;
+  /** Where the old tenant's custom domain is asked, of sessions. */
+  through?: string;
   is_open: boolean;
   /** When something was accepted last, ISO 8601. */
   moved_at?: string;
@@ -109,7 +111,9 @@ export async function moveState(deps: MoveStateDependencies): Promise<MoveState 
   const others = await Promise.all(
     (['sessions', 'refresh_tokens'] as const).map(async (kind) => {
       const bridge = move[kind];
-      return bridge === undefined ? [] : [state(kind, bridge, await countsOf(kind))];
+      if (bridge === undefined) return [];
+      const { through } = 'through' in bridge ? bridge : {};
+      return [{ ...state(kind, bridge, await countsOf(kind)), ...(through && { through: through.host }) }];
     }),
   );
   return {

@@ -73,7 +73,7 @@ export function createOldDirectory({ send, clock }: { send: SendToOldTenant; clo
   const tokens = tokenCache(send, clock);
   const read = async <T>(move: Move, path: string, schema: z.ZodType<T>): Promise<T | undefined> => {
     const ask = async () =>
-      send(`${move.origin}/api/v2/${path}`, {
+      send(move, `/api/v2/${path}`, {
         headers: { authorization: `Bearer ${await tokens.get(move)}`, accept: 'application/json' },
       });
     let response = await ask();
@@ -126,8 +126,9 @@ export function createOldDirectory({ send, clock }: { send: SendToOldTenant; clo
 /** Keeps the access token for the Management API in this process. */
 function tokenCache(send: SendToOldTenant, clock: Clock) {
   let kept: { of: string; token: Promise<{ value: string; until: number }> } | undefined;
-  const request = async ({ origin, management }: Move) => {
-    const response = await send(`${origin}/oauth/token`, {
+  const request = async (move: Move) => {
+    const { origin, management } = move;
+    const response = await send(move, '/oauth/token', {
       method: 'POST',
       headers: { 'content-type': 'application/json', accept: 'application/json' },
       body: JSON.stringify({

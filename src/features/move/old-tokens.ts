@@ -1,6 +1,5 @@
 // The token endpoint of the old tenant, and the tokens that it answers with. Nothing of them counts before it is verified.
 import { unverifiedClaims, verifyJwt } from '../../capabilities/signing/verify-jwt.ts';
-import type { Outbound } from '../../http/outbound/outbound.ts';
 import { scopeValues } from '../../records/clients/apis.ts';
 import { ASYMMETRIC_ALGS } from '../../records/connections/openid.ts';
 import { type MoveRecord, type OldApplication, oldIssuer } from '../../records/tenant/move.ts';
@@ -8,12 +7,9 @@ import type { Clock } from '../../runtime/clock.ts';
 import { isJsonObject, jsonOf } from '../../runtime/json.ts';
 import { type Claims, verifyIdToken } from '../connections/oidc/id-token.ts';
 import type { OpenIdProviders } from '../connections/oidc/providers.ts';
-import { codeIn, OldTenantFault } from './old-requests.ts';
+import { codeIn, type OldAddress, OldTenantFault, type SendToOldTenant } from './old-requests.ts';
 
 export interface OldTokenDependencies {
-  fetch: Outbound['fetch'];
-  /** How long an answer may take, milliseconds; {@link TIMEOUT} by default. */
-  oldTenantTimeout?: number | undefined;
   openId: Pick<OpenIdProviders, 'keysOf'>;
   wallClock: Clock;
 }
@@ -23,9 +19,6 @@ export interface OldCredentials extends OldApplication {
   method: 'client_secret_post' | 'client_secret_basic' | 'none';
 }
 
-/** How long an answer may take, milliseconds, and how large it may be, bytes. */
-const TIMEOUT = 5_000;
-const MAX_BYTES = 64 * 1024;
 /** The most characters of a token that is read. */
 const MAX_TOKEN = 32 * 1024;
 
@@ -44,19 +37,16 @@ export interface OldTokens {
  * @throws OldTenantFault, OutboundError
  */
 export async function requestOldTokens(
-  { fetch, oldTenantTimeout = TIMEOUT }: Pick<OldTokenDependencies, 'fetch' | 'oldTenantTimeout'>,
-  { origin }: Pick<MoveRecord, 'origin'>,
+  send: SendToOldTenant,
+  address: OldAddress,
   credentials: OldCredentials,
   parameters: Readonly<Record<string, string>>,
 ): Promise<OldTokens | undefined> {
   const { headers, fields } = authentication(credentials);
-  const response = await fetch(`${origin}/oauth/token`, {
+  const response = await send(address, '/oauth/token', {
     method: 'POST',
     headers: { ...headers, accept: 'application/json' },
     body: new URLSearchParams({ ...parameters, ...fields }),
-    redirect: 'manual',
-    timeout: oldTenantTimeout,
-    maxBytes: MAX_BYTES,
   });
   const answer = jsonOf(await response.text());
   if (!isJsonObject(answer)) throw new OldTenantFault(`it answered ${response.status} without JSON`);
@@ -79,19 +69,16 @@ export async function requestOldTokens(
 
 /** Revokes a refresh token at the old tenant (RFC 7009). @throws OldTenantFault, OutboundError */
 export async function revokeOldToken(
-  { fetch, oldTenantTimeout = TIMEOUT }: Pick<OldTokenDependencies, 'fetch' | 'oldTenantTimeout'>,
-  { origin }: Pick<MoveRecord, 'origin'>,
+  send: SendToOldTenant,
+  address: OldAddress,
   credentials: OldCredentials,
   token: string,
 ): Promise<void> {
   const { headers, fields } = authentication(credentials);
-  const { status } = await fetch(`${origin}/oauth/revoke`, {
+  const { status } = await send(address, '/oauth/revoke', {
     method: 'POST',
     headers,
     body: new URLSearchParams({ token, ...fields }),
-    redirect: 'manual',
-    timeout: oldTenantTimeout,
-    maxBytes: MAX_BYTES,
   });
   if (status !== 200) throw new OldTenantFault(`a refresh token was not revoked there (${status})`);
 }
@@ -124,17 +111,19 @@ export function verifyOldIdToken(
     clientId: string;
     secret?: string | undefined;
     algorithms?: readonly string[];
+    /** Issuers beside that of the canonical name. */
+    issuers?: readonly string[];
     nonce?: string;
     accessToken?: string;
   },
 ): Promise<Claims> {
-  const { clientId, secret = '', algorithms = ASYMMETRIC_ALGS, nonce, accessToken } = expected;
+  const { clientId, secret = '', algorithms = ASYMMETRIC_ALGS, issuers = [], nonce, accessToken } = expected;
   return verifyIdToken(token, {
     keys: keysOf(deps, move),
     secret,
     algorithms: secret === '' ? algorithms : ['HS256', ...algorithms],
     audiences: [clientId],
-    isIssuer: (issuer) => issuer === oldIssuer(move),
+    isIssuer: (issuer) => [oldIssuer(move), ...issuers].includes(issuer),
     nonce,
     accessToken,
     now: deps.wallClock(),

@@ -175,7 +175,7 @@ async function askPassword(
   password: string,
 ): Promise<{ userId: string | undefined } | WrongPassword> {
   const { client_id, client_secret } = move.management;
-  const response = await deps.send(`${move.origin}/oauth/token`, {
+  const response = await deps.send(move, '/oauth/token', {
     method: 'POST',
     headers: {
       'content-type': 'application/json',
@@ -192,7 +192,6 @@ async function askPassword(
       realm: connection.name,
       scope: 'openid',
     }),
-    maxBytes: 256 * 1024,
   });
   const body = jsonOf(await response.text());
   if (response.status === 200) {

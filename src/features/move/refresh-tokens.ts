@@ -20,6 +20,7 @@ import type { Events } from '../../tenant/events.ts';
 import type { CountMove } from './move-counts.ts';
 import { moveEvents, moveLimits } from './move-declaration.ts';
 import { credentialsAt } from './old-credentials.ts';
+import type { SendToOldTenant } from './old-requests.ts';
 import {
   type OldCredentials,
   type OldTokenDependencies,
@@ -38,6 +39,7 @@ import {
 } from './old-users.ts';
 
 export interface RefreshBridgeDependencies extends OldTokenDependencies, OldUserDependencies {
+  oldTenantSends: Readonly<Record<'refresh_tokens', SendToOldTenant>>;
   config: Config;
   events: Pick<Events, 'record'>;
   log: Pick<Logger, 'warn'>;
@@ -117,7 +119,7 @@ async function redeem(
   const about = { client_id: client.client_id, ip: ctx.ip };
   let redeemed: ReadonlySet<string> | undefined;
   try {
-    const tokens = await requestOldTokens(deps, move, credentials, {
+    const tokens = await requestOldTokens(deps.oldTenantSends.refresh_tokens, move, credentials, {
       grant_type: 'refresh_token',
       refresh_token: token,
     });
@@ -151,7 +153,7 @@ function revokeThere(
   deps.background.run('the revocation of a refresh token at the old tenant', async () => {
     for (const token of tokens) {
       try {
-        await revokeOldToken(deps, move, credentials, token);
+        await revokeOldToken(deps.oldTenantSends.refresh_tokens, move, credentials, token);
       } catch (thrown) {
         const description =
           `It was not revoked there: ${thrown instanceof Error ? thrown.message : ''}`.slice(0, 300);

@@ -1,5 +1,6 @@
 // The bridge of sessions: a browser without a session here is sent to the old tenant once, which is asked not to show anything
-// (`prompt=none`). One that has a session there comes back logged in; any other goes on as if it had not been sent.
+// (`prompt=none`). One that has a session there comes back logged in; any other goes on as if it had not been sent. Where the old
+// tenant had a custom domain, which leads here now, the browser has sent us its cookies, and this server asks in its place.
 // docs/understand/decisions/moving.md#browsers-with-a-session-at-the-old-tenant-are-logged-in
 import type { Context } from 'koa';
 import type { Logger } from 'pino';
@@ -25,6 +26,7 @@ import { PAGE, type RouteDeclarations } from '../../http/server/router.ts';
 import type { Frozen } from '../../records/base/record.ts';
 import { isOpen, type MoveRecord, oldIssuer } from '../../records/tenant/move.ts';
 import { CONSOLE_CLIENT } from '../../records/users/administrators.ts';
+import type { Background } from '../../runtime/background.ts';
 import { type Clock, epochSeconds } from '../../runtime/clock.ts';
 import { type Random, sha256 } from '../../runtime/secrets.ts';
 import type { Config } from '../../tenant/config.ts';
@@ -37,7 +39,8 @@ import { type HostedDependencies, openRequestPage } from '../flow/request-page.t
 import type { CountMove } from './move-counts.ts';
 import { moveEvents, moveLimits } from './move-declaration.ts';
 import { SESSION_CALLBACK } from './old-credentials.ts';
-import { OldTenantFault } from './old-requests.ts';
+import { answerIn, askDomain, domainAddress, expireSessionCookies, sessionCookies } from './old-domain.ts';
+import { type OldAddress, OldTenantFault, type SendToOldTenant } from './old-requests.ts';
 import { type OldTokenDependencies, requestOldTokens, verifyOldIdToken } from './old-tokens.ts';
 import {
   methodsIn,
@@ -80,6 +83,8 @@ interface Question {
   browser: string;
   /** Whether it was sent from a frame. */
   isFramed: boolean;
+  /** Whether this server has asked the custom domain in the browser's place: that has taken from the limits already. */
+  isOfDomain: boolean;
   /** The earliest time of the authentication there that the request accepts, epoch seconds. */
   freshSince?: number;
   /** The waiting request that comes back; undefined for a silent one. */
@@ -101,21 +106,31 @@ export interface SessionBridgeDependencies {
   challenges: Challenges;
   random: Random;
   wallClock: Clock;
+  oldTenantSends: Readonly<Record<'sessions', SendToOldTenant>>;
+  events: Pick<Events, 'record'>;
+  log: Pick<Logger, 'warn'>;
+  rateLimits: Pick<RateLimits, 'spend' | 'giveBack'>;
+  background: Pick<Background, 'run'>;
+  countMove: CountMove;
 }
 
-/** Sends browsers to the old tenant. */
+/** Sends browsers to the old tenant, or asks it in their place. */
 export interface OldSessions {
   /** @see DirectRedirect */
   redirect: DirectRedirect;
   /** @see SilentRedirect */
   silentRedirect: SilentRedirect;
-  /** Remembers in the browser that its user has logged out here. */
-  leave(ctx: Context): Promise<void>;
-  /** Whether a session was begun by one of the old tenant, where the bridge is still open. */
-  isOfOldTenant(session: Pick<Login, 'providerSession'>): Promise<boolean>;
-  /** Returns the URL that ends that session; undefined for other sessions. */
-  logoutUrl(session: Pick<Login, 'providerSession'>, returnTo: string): Promise<string | undefined>;
+  /**
+   * Keeps a browser from being logged in by the session that it may have there, after a logout here.
+   * @param session that of the browser here.
+   * @returns whether the browser has to go there ({@link logoutUrl}), to end it.
+   */
+  leave(ctx: Context, session: EndedSession): Promise<boolean>;
+  /** Returns the URL that ends the session there; undefined for a session here that was not begun by it. */
+  logoutUrl(session: EndedSession, returnTo: string): Promise<string | undefined>;
 }
+
+type EndedSession = Pick<Login, 'providerSession'> | undefined;
 
 /** Set in the sessions that were begun by one of the old tenant. */
 const OF_OLD_TENANT = 'old_tenant';
@@ -126,8 +141,8 @@ export function oldSessions(deps: SessionBridgeDependencies): OldSessions {
     const move = await config.move();
     return move !== undefined && isOpen(move, move.sessions, wallClock()) ? move : undefined;
   };
-  const moveOf = async ({ providerSession }: Pick<Login, 'providerSession'>) =>
-    providerSession?.[OF_OLD_TENANT] === undefined ? undefined : open();
+  const mayEnd = (session: EndedSession) =>
+    session === undefined || session.providerSession?.[OF_OLD_TENANT] !== undefined;
   const mayAsk = (ctx: Context) =>
     [LOGGED_OUT, pauseOf(isInFrame(ctx))].every((one) => one.secret(ctx) === undefined);
   return {
@@ -141,17 +156,43 @@ export function oldSessions(deps: SessionBridgeDependencies): OldSessions {
       const move = await open();
       return move && ask(deps, ctx, move, { clientId, params, silent: received });
     },
-    leave: async (ctx) => {
-      if ((await open()) !== undefined) LOGGED_OUT.set(ctx, newBrowserSecret(deps.random));
+    leave: async (ctx, session) => {
+      const move = await open();
+      if (move === undefined) return false;
+      const wasOfDomain = await endAtDomain(deps, ctx, move);
+      if (session !== undefined) LOGGED_OUT.set(ctx, newBrowserSecret(deps.random));
+      // Without a session here, anybody may have sent the browser. It is not marked then: a session there is ended there, or
+      // it goes on, as if the browser had been sent to the old tenant itself.
+      else if (wasOfDomain || !mayAsk(ctx) || ctx.accepts('text', 'html') !== 'html') return false;
+      return mayEnd(session);
     },
-    isOfOldTenant: async (session) => (await moveOf(session)) !== undefined,
     logoutUrl: async (session, returnTo) => {
-      const move = await moveOf(session);
+      const move = mayEnd(session) ? await open() : undefined;
       if (move?.sessions === undefined) return undefined;
       const { client_id } = move.sessions;
       return `${move.origin}/v2/logout?${new URLSearchParams({ client_id, returnTo })}`;
     },
   };
+}
+
+/**
+ * Ends a session at the custom domain for which the browser still has the cookies, and removes them. Where it has begun a session
+ * here, they are gone, and it cannot begin another.
+ * @returns whether there were such cookies.
+ */
+async function endAtDomain(
+  deps: SessionBridgeDependencies,
+  ctx: Context,
+  move: Frozen<MoveRecord>,
+): Promise<boolean> {
+  const domain = domainFor(deps, ctx, move);
+  expireSessionCookies(ctx);
+  if (domain === undefined || !(await spendLimits(deps, ctx))) return false;
+  const path = `/v2/logout?${new URLSearchParams({ client_id: move.sessions?.client_id ?? '' })}`;
+  deps.background.run('the end of a session at the old tenant', async () => {
+    await askDomain(deps.oldTenantSends.sessions, ctx, domain, path);
+  });
+  return true;
 }
 
 /** Whether a session of the old tenant may answer a request: not where it asks for a new login, or for the console. */
@@ -164,16 +205,26 @@ function acceptsOldSession(clientId: string, params: Readonly<Record<string, unk
   return invitation === undefined && Number(max_age ?? 1) !== 0;
 }
 
-/** Stores what the browser is sent with. @returns the URL that it is sent to. */
+/**
+ * Stores what the old tenant is asked, and asks it where this server can.
+ * @returns the URL that the browser is sent to; undefined where there is no session.
+ */
 async function ask(
-  { baseUrl, challenges, random, wallClock }: SessionBridgeDependencies,
+  deps: SessionBridgeDependencies,
   ctx: Context,
-  { origin, sessions }: Frozen<MoveRecord>,
+  move: Frozen<MoveRecord>,
   {
     params,
     ...about
   }: Pick<Question, 'clientId' | 'uid' | 'silent'> & { params: Readonly<Record<string, unknown>> },
-): Promise<string> {
+): Promise<string | undefined> {
+  const { baseUrl, challenges, random, wallClock } = deps;
+  const domain = domainFor(deps, ctx, move);
+  // Anybody can invent cookies. Only those that begin a session here take nothing from the limits in the end.
+  if (domain !== undefined && !(await spendLimits(deps, ctx))) {
+    doNotAskSoon(deps, ctx);
+    return undefined;
+  }
   const secret = () => random(32).toString('base64url');
   const seconds = typeof params.max_age === 'string' ? Number(params.max_age) : Number.NaN;
   const isLimited = Number.isFinite(seconds);
@@ -183,6 +234,7 @@ async function ask(
     codeVerifier: secret(),
     browser: sha256(ASKED.ensure(ctx, random)),
     isFramed: isInFrame(ctx),
+    isOfDomain: domain !== undefined,
     ...(isLimited && { freshSince: epochSeconds(wallClock) - seconds }),
   };
   const { secret: state } = await challenges.issueTicket({
@@ -192,8 +244,8 @@ async function ask(
     isWaiting: true,
     data: { ...question },
   });
-  return `${origin}/authorize?${new URLSearchParams({
-    client_id: sessions?.client_id ?? '',
+  const path = `/authorize?${new URLSearchParams({
+    client_id: move.sessions?.client_id ?? '',
     redirect_uri: `${baseUrl}${SESSION_CALLBACK}`,
     response_type: 'code',
     scope: 'openid',
@@ -204,7 +256,53 @@ async function ask(
     code_challenge: sha256(question.codeVerifier),
     code_challenge_method: 'S256',
   })}`;
+  if (domain === undefined) return `${move.origin}${path}`;
+  try {
+    const callback = await askInPlace(deps, ctx, domain, { path, state });
+    if (callback !== undefined) return callback;
+    expireSessionCookies(ctx);
+  } catch (thrown) {
+    recordFailure(deps, ctx, about, thrown);
+  }
+  await challenges.spendTicket(QUESTION, state);
+  doNotAskSoon(deps, ctx);
+  return undefined;
 }
+
+const doNotAskSoon = ({ random }: Pick<SessionBridgeDependencies, 'random'>, ctx: Context) =>
+  pauseOf(isInFrame(ctx)).set(ctx, newBrowserSecret(random));
+
+/** Returns where a browser is asked about, by the cookies that it has; undefined where it has to be sent. */
+function domainFor(
+  { baseUrl }: Pick<SessionBridgeDependencies, 'baseUrl'>,
+  ctx: Context,
+  { sessions }: Frozen<MoveRecord>,
+): { address: OldAddress; cookies: string } | undefined {
+  const address = sessions?.through && domainAddress(sessions.through, baseUrl, ctx.ip);
+  const cookies = address && sessionCookies(ctx, baseUrl);
+  return cookies === undefined || address === undefined ? undefined : { address, cookies };
+}
+
+/**
+ * Asks the custom domain in the browser's place.
+ * @returns our callback with the answer, for the browser; undefined where there is no session.
+ * @throws OldTenantFault, OutboundError
+ */
+async function askInPlace(
+  { baseUrl, oldTenantSends }: SessionBridgeDependencies,
+  ctx: Context,
+  domain: { address: OldAddress; cookies: string },
+  { path, state }: { path: string; state: string },
+): Promise<string | undefined> {
+  const callback = `${baseUrl}${SESSION_CALLBACK}`;
+  const answer = answerIn(await askDomain(oldTenantSends.sessions, ctx, domain, path), callback, state);
+  if (answer.code !== undefined && answer.error === undefined)
+    return `${callback}?${new URLSearchParams({ ...answer, state })}`;
+  if (!NO_SESSION.has(answer.error ?? '')) throw new OldTenantFault(NO_ANSWER);
+  return undefined;
+}
+
+const NO_ANSWER = 'it answered with an error, or without a code';
 
 // The answer.
 
@@ -218,10 +316,6 @@ export interface SessionCallbackDependencies
   settle: Pick<Settlement, 'decide'>;
   useOldSession: UseOldSession;
   users: Pick<Users, 'credentialVersion'>;
-  events: Pick<Events, 'record'>;
-  log: Pick<Logger, 'warn'>;
-  rateLimits: Pick<RateLimits, 'spend' | 'giveBack'>;
-  countMove: CountMove;
 }
 
 export const sessionRoutes: RouteDeclarations<SessionCallbackDependencies> = {
@@ -244,6 +338,8 @@ async function handleAnswer(deps: SessionCallbackDependencies, ctx: Context): Pr
   const login = isAsker ? await loginOf(deps, ctx, question, answer) : undefined;
   // Not in a browser that was led here with the question of another one, whose session would not be found then.
   if (isAsker && login === undefined) pauseOf(question.isFramed).set(ctx, newBrowserSecret(deps.random));
+  // What the browser has is used up. Where it failed, the old tenant may be asked about it again.
+  if (login !== undefined && question.isOfDomain) expireSessionCookies(ctx);
   const { silent, uid = '' } = question;
   if (silent !== undefined) return deps.authorization.answerSilent(ctx, silent, login);
   ctx.status = 303;
@@ -283,31 +379,41 @@ async function loginOf(
   question: Question,
   answer: Readonly<Record<string, string>>,
 ): Promise<Login | undefined> {
-  const { config, wallClock, events, log } = deps;
+  const { config, wallClock, events } = deps;
   const move = await config.move();
   // Judged again: it may have ended while the browser was away.
   if (move === undefined || !isOpen(move, move.sessions, wallClock())) return undefined;
   const about = { client_id: question.clientId, ip: ctx.ip };
   // Anybody can invent codes. Only those that the old tenant does not accept take from the limits in the end.
-  if (answer.code !== undefined && !(await spendLimits(deps, ctx))) return undefined;
+  const isCounted = question.isOfDomain || answer.code === undefined || (await spendLimits(deps, ctx));
+  if (!isCounted) return undefined;
   try {
-    const proved = await identify(deps, move, question, answer);
+    const proved = await identify(deps, ctx, move, question, answer);
     if (proved === undefined) return undefined;
-    for (const [limit, key] of limitsFor(ctx)) await deps.rateLimits.giveBack(limit, key);
     const login = await admitted(deps, ctx, move, { ...proved, question });
+    for (const [limit, key] of limitsFor(ctx)) await deps.rateLimits.giveBack(limit, key);
     deps.countMove('sessions', 'moved');
     const { userId: user_id, amr, authTime } = login;
     const details = { amr: amr.join(' '), auth_time: new Date(authTime * 1000).toISOString() };
     events.record({ type: moveEvents.moved_session, ...about, user_id, details });
     return login;
   } catch (thrown) {
-    const description = thrown instanceof Error ? thrown.message.slice(0, 300) : 'it failed';
-    events.record({ type: moveEvents.old_session_failed, ...about, description });
-    const isRefused = thrown instanceof NotAdmitted;
-    deps.countMove('sessions', isRefused ? 'refused' : 'failed');
-    if (!isRefused) log.warn({ err: thrown }, 'a session of the old tenant was not moved');
+    recordFailure(deps, ctx, question, thrown);
     return undefined;
   }
+}
+
+function recordFailure(
+  { events, log, countMove }: Pick<SessionBridgeDependencies, 'events' | 'log' | 'countMove'>,
+  ctx: Context,
+  { clientId }: Pick<Question, 'clientId'>,
+  thrown: unknown,
+): void {
+  const description = thrown instanceof Error ? thrown.message.slice(0, 300) : 'it failed';
+  events.record({ type: moveEvents.old_session_failed, client_id: clientId, ip: ctx.ip, description });
+  const isRefused = thrown instanceof NotAdmitted;
+  countMove('sessions', isRefused ? 'refused' : 'failed');
+  if (!isRefused) log.warn({ err: thrown }, 'a session of the old tenant was not moved');
 }
 
 const limitsFor = (ctx: Context) =>
@@ -318,7 +424,7 @@ const limitsFor = (ctx: Context) =>
 
 /** Takes what asking the old tenant needs from the limits. @returns false if there were too many. */
 async function spendLimits(
-  { rateLimits }: Pick<SessionCallbackDependencies, 'rateLimits'>,
+  { rateLimits }: Pick<SessionBridgeDependencies, 'rateLimits'>,
   ctx: Context,
 ): Promise<boolean> {
   for (const [limit, key] of limitsFor(ctx)) if (!(await rateLimits.spend(limit, key))) return false;
@@ -350,23 +456,29 @@ interface Proved {
  */
 async function identify(
   deps: SessionCallbackDependencies,
+  ctx: Context,
   move: Frozen<MoveRecord>,
-  { nonce, codeVerifier }: Question,
+  { nonce, codeVerifier, isOfDomain }: Question,
   { code, error, iss }: Readonly<Record<string, string>>,
 ): Promise<Proved | undefined> {
   const { sessions } = move;
   if (sessions === undefined) return undefined;
+  // The hosted service names the domain that it was asked at, or its own, and takes a code where it was given.
+  const issuers = isOfDomain ? [oldIssuer({ origin: deps.baseUrl })] : [];
+  const address = isOfDomain
+    ? sessions.through && domainAddress(sessions.through, deps.baseUrl, ctx.ip)
+    : move;
+  if (address === undefined) throw new OldTenantFault('its custom domain is not asked any more');
   // Mix-up attack (RFC 9207 §2.4).
-  if (iss !== undefined && iss !== oldIssuer(move))
+  if (iss !== undefined && ![oldIssuer(move), ...issuers].includes(iss))
     throw new OldTenantFault('its answer is of another issuer');
   if (error !== undefined && NO_SESSION.has(error)) return undefined;
-  if (error !== undefined || code === undefined)
-    throw new OldTenantFault('it answered with an error, or without a code');
+  if (error !== undefined || code === undefined) throw new OldTenantFault(NO_ANSWER);
   const { client_id, client_secret } = sessions;
   const method = client_secret === undefined ? 'none' : 'client_secret_post';
   const tokens = await requestOldTokens(
-    deps,
-    move,
+    deps.oldTenantSends.sessions,
+    address,
     { client_id, ...(client_secret && { client_secret }), method },
     {
       grant_type: 'authorization_code',
@@ -377,7 +489,8 @@ async function identify(
   );
   if (tokens?.id_token === undefined) throw new OldTenantFault('it gave no ID token for its code');
   const { access_token: accessToken, id_token } = tokens;
-  const claims = await verifyOldIdToken(deps, move, id_token, { clientId: client_id, nonce, accessToken });
+  const expected = { clientId: client_id, issuers, nonce, accessToken };
+  const claims = await verifyOldIdToken(deps, move, id_token, expected);
   const { sub, auth_time: authTime, acr, sid } = claims;
   if (typeof authTime !== 'number')
     throw new OldTenantFault('its ID token does not say when the user authenticated');
@@ -420,6 +533,7 @@ async function admitted(
     authTime,
     ip: ctx.ip,
     credentialVersion: await deps.users.credentialVersion(user.id),
-    providerSession: { [OF_OLD_TENANT]: 'yes' },
+    // That of the custom domain cannot be ended by the browser, which has no cookie for it any more.
+    ...(!question.isOfDomain && { providerSession: { [OF_OLD_TENANT]: 'yes' } }),
   };
 }

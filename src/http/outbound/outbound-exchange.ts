@@ -10,6 +10,8 @@ interface Exchange {
   request: Request;
   body: Buffer | undefined;
   agent: http.Agent;
+  /** The host to connect to, instead of that of the address. */
+  peer?: URL;
   lookup: LookupFunction;
   signal: AbortSignal;
   /** The maximum size of the body, decompressed, bytes. */
@@ -57,7 +59,7 @@ export async function exchange(options: Exchange): Promise<Response> {
 }
 
 /** Resolves with the head of the response. */
-function send({ request, body, agent, lookup, signal }: Exchange): Promise<IncomingMessage> {
+function send({ request, body, agent, peer, lookup, signal }: Exchange): Promise<IncomingMessage> {
   const url = new URL(request.url);
   const headers = new Headers(request.headers);
   for (const name of CONNECTION_HEADERS) headers.delete(name);
@@ -68,7 +70,14 @@ function send({ request, body, agent, lookup, signal }: Exchange): Promise<Incom
   if (body !== undefined || ['POST', 'PUT', 'PATCH'].includes(request.method)) {
     sent['content-length'] = String(body?.length ?? 0);
   }
-  const options = { method: request.method, headers: sent, agent, lookup, signal };
+  const options = {
+    method: request.method,
+    headers: sent,
+    agent,
+    lookup,
+    signal,
+    ...(peer && placeOf(peer, url, sent)),
+  };
   return new Promise((resolve, reject) => {
     const outgoing = (url.protocol === 'https:' ? https : http).request(url, options, resolve);
     outgoing.once('error', (cause) => {
@@ -76,6 +85,15 @@ function send({ request, body, agent, lookup, signal }: Exchange): Promise<Incom
     });
     outgoing.end(body);
   });
+}
+
+/** Returns the options by which a request for one host is sent to another. */
+function placeOf(
+  { hostname, port }: URL,
+  { host, hostname: servername }: URL,
+  headers: Record<string, string>,
+) {
+  return { hostname: hostname.replace(/^\[(.*)\]$/, '$1'), port, servername, headers: { ...headers, host } };
 }
 
 /** Reads and decompresses the body. @throws OutboundError when it is too large or breaks off. */

@@ -25,6 +25,11 @@ export interface OutboundInit extends RequestInit {
   maxBytes?: number;
   /** Whether to return when the head has arrived, without reading the body. */
   headOnly?: boolean;
+  /**
+   * The host to connect to, with a port if it is not that of the address, which TLS and `Host` go on naming: for a server that has
+   * a name that leads elsewhere. Redirects are then returned, not followed.
+   */
+  via?: string;
 }
 
 /** Checked addresses for a connection that is not HTTP (LDAP). */
@@ -101,12 +106,14 @@ export function createOutbound({
     if (url.protocol !== 'https:' && url.protocol !== 'http:') {
       throw new OutboundError('refused', `${url.protocol} is neither https nor http`);
     }
-    const { isOpened, lookup: pinned } = await unlessAborted(signal, resolve(url.hostname));
+    const peer = init.via === undefined ? url : new URL(`${url.protocol}//${init.via}`);
+    const { isOpened, lookup: pinned } = await unlessAborted(signal, resolve(peer.hostname));
     if (url.protocol === 'http:' && !isOpened) {
-      throw new OutboundError('refused', `${url.hostname} is to be called by https`);
+      throw new OutboundError('refused', `${peer.hostname} is to be called by https`);
     }
     return exchange({
       request,
+      ...(init.via !== undefined && { peer }),
       body,
       agent: agents[url.protocol],
       lookup: pinned,
@@ -118,9 +125,12 @@ export function createOutbound({
   return {
     resolve,
     fetch: async (input, init = {}) => {
-      const { timeout = TIMEOUT, maxBytes: _, headOnly: __, ...rest } = init;
+      const { timeout = TIMEOUT, maxBytes: _, headOnly: __, via, ...rest } = init;
       const timeoutSignal = AbortSignal.timeout(timeout);
-      let request = requestOf(input, rest as RequestInit);
+      let request = requestOf(input, {
+        ...(rest as RequestInit),
+        ...(via !== undefined && { redirect: 'manual' }),
+      });
       const signal = AbortSignal.any([request.signal, timeoutSignal]);
       try {
         let body = request.body === null ? undefined : Buffer.from(await request.arrayBuffer());

@@ -22,8 +22,21 @@ export interface OldApplication {
   client_secret?: string;
 }
 
-/** Browsers without a session here are sent to the old tenant, by an application that it has for this. */
-export type SessionBridge = Bridge & OldApplication;
+/** The custom domain of the old tenant, whose name leads here now, as the hosted service answers for it. */
+export interface OldDomain {
+  /** The name at the hosted service that the custom domain led to, with a port if it has one. */
+  host: string;
+  /** Whether it takes requests of a proxy that has a key (self-managed certificates), and not those for the domain's own name. */
+  by_key: boolean;
+  /** Undefined where there is none, and after the store's sealed secrets were lost. */
+  cname_api_key?: string;
+}
+
+/** Browsers without a session here are asked about, or sent, at the old tenant, by an application that it has for this. */
+export interface SessionBridge extends Bridge, OldApplication {
+  /** Where browsers with cookies of its custom domain are asked about; others are sent to its canonical name. */
+  through?: OldDomain;
+}
 
 /** Refresh tokens that are not known here are redeemed at the old tenant, by the application that presents them. */
 export interface RefreshTokenBridge extends Bridge {
@@ -53,6 +66,7 @@ export interface MoveRecord extends Bridge, Stored {
 export const moveSecrets = [
   'management.client_secret',
   'sessions.client_secret',
+  'sessions.through.cname_api_key',
   'refresh_tokens.applications.*.client_secret',
 ];
 

@@ -3,19 +3,20 @@ import { z } from 'zod';
 import { CALLBACK_PATH } from '../../features/logout/federated.ts';
 import type { MoveState } from '../../features/move/move-state.ts';
 import { keepsKeyToItself, SESSION_CALLBACK } from '../../features/move/old-credentials.ts';
-import { OldTenantFault } from '../../features/move/old-requests.ts';
+import { domainAddress } from '../../features/move/old-domain.ts';
+import { type OldAddress, OldTenantFault, type SendToOldTenant } from '../../features/move/old-requests.ts';
 import { requestOldTokens } from '../../features/move/old-tokens.ts';
-import { createOutbound, type Outbound, outboundRules } from '../../http/outbound/outbound.ts';
 import { OutboundError } from '../../http/outbound/outbound-error.ts';
-import { MOVE, type MoveRecord, type OldApplication } from '../../records/tenant/move.ts';
-import { outboundAllow } from '../../settings/index.ts';
+import { MOVE, type MoveRecord, type OldApplication, type OldDomain } from '../../records/tenant/move.ts';
 import { listAll } from '../../store/list-all.ts';
-import { endOf, iso, moveStateOf, NO_MOVE, requireMove } from './move.ts';
+import { endOf, iso, moveStateOf, NO_MOVE, originOf, requireMove, senderOf } from './move.ts';
 import { type OrderDependencies, order, recordOrder } from './order.ts';
 
 const until = z.string().min(1).max(64).optional();
 const clientId = z.string().min(1).max(255);
 const secret = z.string().min(1).max(1024);
+/** Visible ASCII characters, as it is sent in a header. */
+const apiKey = secret.regex(/^[\x21-\x7E]+$/, 'must be visible ASCII characters');
 
 /** The state after an order, with what its reader should know. */
 export interface Switched {
@@ -28,10 +29,14 @@ export const moveSessions = order({
   body: z.strictObject({
     client_id: clientId.optional(),
     client_secret: secret.optional(),
+    /** The name at the hosted service that the custom domain led to, and its key if it takes proxies only. */
+    through: z
+      .strictObject({ host: z.string().min(1).max(255), cname_api_key: apiKey.optional() })
+      .optional(),
     until,
     end: z.boolean().optional(),
   }),
-  run: async (deps, { client_id, client_secret, until: date, end = false }): Promise<Switched> => {
+  run: async (deps, { client_id, client_secret, through, until: date, end = false }): Promise<Switched> => {
     const now = deps.clock();
     const move = await requireMove(deps);
     const before = move.sessions;
@@ -41,26 +46,30 @@ export const moveSessions = order({
     if (end && before === undefined) throw new Error('the sessions of the old tenant are not accepted');
     if (application === undefined)
       throw new Error('give the application of the old tenant that browsers are sent to, by --client-id');
+    const domain =
+      through === undefined ? given === undefined && before?.through : await domainOf(deps, through);
     if (!end) await checkApplication(deps, move, application);
+    if (!end && domain) await checkDomain(deps, domain, application);
     const { client_id: id, client_secret: kept } = application;
     await change(deps, 'sessions', (current) => ({
       ...current,
       sessions: {
         client_id: id,
         ...(kept !== undefined && { client_secret: kept }),
+        ...(domain && { through: domain }),
         opened_at: before?.opened_at ?? iso(now),
         until:
           date === undefined ? (end ? (before?.until ?? iso(now)) : current.until) : iso(endOf(date, now)),
         ...(end && { ended_at: iso(now) }),
       },
     }));
-    const notes = end ? [] : [SESSION_NOTE];
+    const notes = end || domain ? [] : [SESSION_NOTE];
     return { state: await moveStateOf(deps), notes };
   },
 });
 
 const SESSION_NOTE =
-  'Sessions are found where users logged in at the canonical name of the old tenant. The hosted service keeps those of a custom domain for that domain, which leads here now: those users see the login page once, unless their applications have refresh tokens.';
+  'Sessions are found where users logged in at the canonical name of the old tenant. The hosted service keeps those of a custom domain for that domain, which leads here now: they are found with --through, and without it those users see the login page once, unless their applications have refresh tokens.';
 
 /** Opens or ends the bridge of refresh tokens, or says what an application is at the old tenant. */
 export const moveTokens = order({
@@ -155,7 +164,7 @@ async function checkApplication(
   move: Pick<MoveRecord, 'origin'>,
   { client_id, client_secret }: OldApplication,
 ): Promise<void> {
-  const { fetch } = createOutbound({ rules: outboundRules(outboundAllow(deps.settings)) });
+  const send = senderOf(deps, 'sessions');
   const { baseUrl } = deps.settings;
   const callback = `${baseUrl}${SESSION_CALLBACK}`;
   const method = client_secret === undefined ? 'none' : 'client_secret_post';
@@ -163,39 +172,60 @@ async function checkApplication(
   try {
     // A code that there is not: only the application itself is judged.
     const code = { grant_type: 'authorization_code', code: 'none', redirect_uri: callback };
-    await requestOldTokens({ fetch }, move, credentials, code);
+    await requestOldTokens(send, move, credentials, code);
   } catch (thrown) {
     if (!(thrown instanceof OldTenantFault || thrown instanceof OutboundError)) throw thrown;
     throw new Error(`the old tenant does not take the application ${client_id}: ${thrown.message}`);
   }
-  const silent = {
-    response_type: 'code',
-    scope: 'openid',
-    prompt: 'none',
-    state: 'check',
-    redirect_uri: callback,
-  };
-  if (
-    !(await leadsTo(
-      fetch,
-      `${move.origin}/authorize?${new URLSearchParams({ client_id, ...silent })}`,
-      callback,
-    ))
-  )
+  if (!(await leadsTo(send, move, silentRequest(client_id, callback), callback)))
     throw new Error(`${callback} is none of the callback URLs of ${client_id} at the old tenant`);
   const returnTo = `${baseUrl}${CALLBACK_PATH}`;
-  if (
-    !(await leadsTo(
-      fetch,
-      `${move.origin}/v2/logout?${new URLSearchParams({ client_id, returnTo })}`,
-      returnTo,
-    ))
-  )
+  if (!(await leadsTo(send, move, `/v2/logout?${new URLSearchParams({ client_id, returnTo })}`, returnTo)))
     throw new Error(`${returnTo} is none of the logout URLs of ${client_id} at the old tenant`);
 }
 
+/** Returns the path of the request by which a browser is asked about. */
+function silentRequest(client_id: string, redirect_uri: string): string {
+  const silent = { response_type: 'code', scope: 'openid', prompt: 'none', state: 'check', redirect_uri };
+  return `/authorize?${new URLSearchParams({ client_id, ...silent })}`;
+}
+
+/** @throws Error if the name is none, or this server. */
+async function domainOf(
+  deps: OrderDependencies,
+  { host, cname_api_key: key }: { host: string; cname_api_key?: string | undefined },
+): Promise<OldDomain> {
+  const named = new URL(await originOf(deps, host)).host;
+  return { host: named, by_key: key !== undefined, ...(key !== undefined && { cname_api_key: key }) };
+}
+
+/** @throws Error if the hosted service does not answer for the custom domain there. */
+async function checkDomain(
+  deps: OrderDependencies,
+  domain: OldDomain,
+  { client_id }: OldApplication,
+): Promise<void> {
+  const { baseUrl } = deps.settings;
+  const callback = `${baseUrl}${SESSION_CALLBACK}`;
+  const address = domainAddress(domain, baseUrl);
+  const how = domain.by_key ? 'with this key' : `as ${new URL(baseUrl).host}, without a key`;
+  try {
+    const path = silentRequest(client_id, callback);
+    if (address !== undefined && (await leadsTo(senderOf(deps, 'sessions'), address, path, callback))) return;
+  } catch (thrown) {
+    if (!(thrown instanceof OldTenantFault || thrown instanceof OutboundError)) throw thrown;
+    throw new Error(`${domain.host} could not be asked ${how}: ${thrown.message}`);
+  }
+  throw new Error(`${domain.host} does not answer for the old tenant ${how}`);
+}
+
 /** Whether a browser without cookies is sent from an address to another one. */
-async function leadsTo(fetch: Outbound['fetch'], from: string, to: string): Promise<boolean> {
-  const { status, headers } = await fetch(from, { redirect: 'manual', timeout: 5_000, maxBytes: 256 * 1024 });
+async function leadsTo(
+  send: SendToOldTenant,
+  address: OldAddress,
+  path: string,
+  to: string,
+): Promise<boolean> {
+  const { status, headers } = await send(address, path, { redirect: 'manual', headOnly: true });
   return status >= 300 && status < 400 && headers.get('location')?.split(/[?#]/)[0] === to;
 }

@@ -3,7 +3,12 @@
 import { z } from 'zod';
 import { type MoveState, moveState } from '../../features/move/move-state.ts';
 import { createOldDirectory } from '../../features/move/old-directory.ts';
-import { OldTenantFault, sendToOldTenant } from '../../features/move/old-requests.ts';
+import {
+  BOUNDS,
+  OldTenantFault,
+  type SendToOldTenant,
+  sendToOldTenant,
+} from '../../features/move/old-requests.ts';
 import { isLoopback } from '../../http/loopback.ts';
 import { createOutbound, outboundRules } from '../../http/outbound/outbound.ts';
 import { OutboundError } from '../../http/outbound/outbound-error.ts';
@@ -12,8 +17,7 @@ import type { Connection } from '../../records/collections.ts';
 import { DATABASE } from '../../records/connections/connections.ts';
 import { customDatabase } from '../../records/database-options.ts';
 import { isOpen, MOVE, type MoveRecord } from '../../records/tenant/move.ts';
-import type { Clock } from '../../runtime/clock.ts';
-import { outboundAllow, type Settings } from '../../settings/index.ts';
+import { outboundAllow } from '../../settings/index.ts';
 import { isForThisMachine } from '../../settings/server.ts';
 import type { Store } from '../../store/contract.ts';
 import { listAll } from '../../store/list-all.ts';
@@ -37,8 +41,8 @@ export const moveOpen = order({
     until,
   }),
   run: async (deps, { tenant, client_id, client_secret, until: date }) => {
-    const { store, clock, settings } = deps;
-    const origin = await originOf(store, settings, tenant);
+    const { store, clock } = deps;
+    const origin = await originOf(deps, tenant);
     const present = await store.collection('moves').get(MOVE);
     const now = clock();
     if (present !== undefined && present.origin !== origin && isOpen(present, present, now))
@@ -164,7 +168,10 @@ export function endOf(date: string, now: number): number {
  * @param tenant its canonical name, such as `acme.eu.auth0.com`, or that as an origin.
  * @throws Error if it is none, or that of this server.
  */
-async function originOf(store: Store, settings: Settings, tenant: string): Promise<string> {
+export async function originOf(
+  { store, settings }: Pick<OrderDependencies, 'store' | 'settings'>,
+  tenant: string,
+): Promise<string> {
   const url = URL.parse(tenant.includes('://') ? tenant : `https://${tenant}`);
   const isBare = url !== null && url.href === `${url.origin}/`;
   const isLocal = url !== null && url.protocol === 'http:' && isLoopback(url.hostname);
@@ -174,7 +181,7 @@ async function originOf(store: Store, settings: Settings, tenant: string): Promi
   const own = [new URL(settings.baseUrl).host, ...domains.map(({ body }) => String(body.domain))];
   if (own.includes(url.host))
     throw new Error(
-      `${url.host} is this server: give the name of the old tenant that the hosted service has made, not its custom domain`,
+      `${url.host} is this server: give a name that the hosted service has made for the old tenant, not its custom domain`,
     );
   return url.origin;
 }
@@ -194,10 +201,18 @@ async function checkOldTenant(
   }
 }
 
-function directoryOf({ settings, clock }: { settings: Settings; clock: Clock }) {
+function directoryOf(deps: Pick<OrderDependencies, 'settings' | 'clock'>) {
+  return createOldDirectory({ send: senderOf(deps, 'passwords'), clock: deps.clock });
+}
+
+/** Returns what asks the old tenant for an order, as the server does for a bridge. */
+export function senderOf(
+  { settings, clock }: Pick<OrderDependencies, 'settings' | 'clock'>,
+  bridge: keyof typeof BOUNDS,
+): SendToOldTenant {
   const { fetch } = createOutbound({ rules: outboundRules(outboundAllow(settings)) });
   const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
-  return createOldDirectory({ send: sendToOldTenant({ fetch, clock, pause }), clock });
+  return sendToOldTenant({ fetch, clock, pause, bounds: BOUNDS[bridge] });
 }
 
 /** Returns null if there is no move: the answer is sent as JSON. */

@@ -59,6 +59,8 @@ export const moveRoutes: RouteDeclarations<MovePageDependencies> = {
 interface ShownBridge {
   kind: BridgeState['kind'];
   connection: string;
+  /** Where the old tenant's custom domain is asked. */
+  through?: string;
   isOpen: boolean;
   isEnded: boolean;
   /** When it ends or has ended. */
@@ -108,12 +110,13 @@ function shownState(
 
 function shownBridge(bridge: BridgeState, timeOf: (iso: string) => FormattedTime): ShownBridge {
   const { kind, connection = '', is_open: isOpen, until, ended_at: ended, last_hour: hour } = bridge;
-  const { moved_at: last, users_there: there, left } = bridge;
+  const { moved_at: last, users_there: there, left, through } = bridge;
   return {
     kind,
     connection,
     isOpen,
     isEnded: ended !== undefined,
+    ...(through !== undefined && { through }),
     end: timeOf(ended ?? until),
     ...(last !== undefined && { last: timeOf(last) }),
     rows: (['moved', 'refused', 'failed'] as const).map((outcome) => ({
