@@ -18,8 +18,8 @@ describe('the page of a move in the console', () => {
   const connectionId = async () =>
     (await server.store.collection('connections').findBy('name', 'users'))[0]?.id ?? '';
   /** Opens a move from a tenant that does not answer. */
-  const openMove = async () => {
-    const bridge = { opened_at: '2026-11-01T00:00:00.000Z', until: '2099-01-01T00:00:00.000Z' };
+  const bridge = { opened_at: '2026-11-01T00:00:00.000Z', until: '2099-01-01T00:00:00.000Z' };
+  const openMove = async (more: object = {}) => {
     await server.store.collection('moves').put({
       id: MOVE,
       ...bridge,
@@ -27,11 +27,7 @@ describe('the page of a move in the console', () => {
       management: { client_id: 'there', client_secret: 'a-secret-that-nobody-sees' },
       passwords: { [await connectionId()]: { ...bridge, here_before: 0 } },
       refresh_tokens: bridge,
-      sessions: {
-        ...bridge,
-        client_id: 'sessions-there',
-        through: { host: 'acme-cd-1.edge.example', by_key: true, cname_api_key: 'a-key-that-nobody-sees' },
-      },
+      ...more,
     });
   };
   const moveRecord = () => server.store.collection('moves').get(MOVE);
@@ -42,7 +38,8 @@ describe('the page of a move in the console', () => {
   });
 
   it('shows each bridge with its numbers, and no secret; an old tenant that does not answer is named', async () => {
-    await openMove();
+    const through = { host: 'acme-cd-1.edge.example', by_key: true, cname_api_key: 'a-key-that-nobody-sees' };
+    await openMove({ sessions: { ...bridge, client_id: 'sessions-there', through } });
     await server.store.collection('moveCounts').put({
       id: `passwords ${await connectionId()}`,
       moved: 4711,

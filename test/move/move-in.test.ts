@@ -460,6 +460,21 @@ describe('gatehouse move', () => {
       expect(given).to.deep.include({ user_id: ada.user_id, roles: ['Editor', 'Reader'] });
     });
 
+    it('a user with tokens of a provider, which the file of refused lines does not have', async () => {
+      const tokens = {
+        access_token: 'ya29.secret-of-google',
+        access_token_secret: 'secret-of-twitter',
+        refresh_token: '1//secret-of-google',
+      };
+      const identities = [{ provider: 'google-oauth2', connection: 'nowhere', user_id: '1', ...tokens }];
+      await refusedOf([user('t1', { user_id: 'google-oauth2|1', identities })]);
+      const [line] = parsed(read('refused-users.ndjson'));
+      expect(line).to.include({ user_id: 'google-oauth2|1' });
+      expect(line?.identities).to.deep.equal([
+        { provider: 'google-oauth2', connection: 'nowhere', user_id: '1' },
+      ]);
+    });
+
     it('one user of a batch, and moves all others; the mended line completes it', async () => {
       const many = Array.from({ length: 60 }, (_, n) =>
         user(`m${n}`, n === 33 ? { email: 'm1@example.test' } : {}),

@@ -1,6 +1,7 @@
 // Refresh tokens of the old tenant are exchanged once for ours, while the bridge is open.
 import { expect } from 'chai';
 import { createAgent } from '../support/agent.ts';
+import { countStore } from '../support/counted-store.ts';
 import { API, authorize, logIn, payload, spaTokens, token, webRequest } from '../support/flows.ts';
 import type { TestServer } from '../support/server.ts';
 import { tenantWith } from '../support/tenant.ts';
@@ -375,7 +376,11 @@ describe('a refresh token of the old tenant', () => {
       access_token: 'opaque',
       id_token: await signed('third', OLD.argon2.id),
     });
+    const before = (await eventsOf(server, 'moved_refresh_token')).length;
     expect(await jsonOf(refresh('third', theirs))).to.deep.equal(INVALID);
+    expect((await eventsOf(server, 'moved_refresh_token')).length, 'none has moved').to.equal(before);
+    const [failed] = (await eventsOf(server, 'old_refresh_token_failed')).slice(-1);
+    expect(failed?.description).to.contain('may not have a refresh token of this application');
   });
 
   /** Returns an ID token of the old tenant. */
@@ -428,6 +433,36 @@ describe('unknown refresh tokens during a move', () => {
       expect(old.asked('/oauth/token').length).to.equal(3);
       server.tick(60_000);
       expect(await ask(`v1.${'M'.repeat(80)}-later`)).to.equal(400);
+    } finally {
+      await server.stop();
+      await old.stop();
+    }
+  });
+
+  it('that many requests wait for are looked for once, and not by each of them', async () => {
+    const [old, count] = [await startStandIn(), countStore()];
+    const limits = { rateLimits: { oldTokensOfAddress: { capacity: 100, perMinute: 1 } } };
+    const tenant = tenantWith({ attackProtection: limits }, newTenant);
+    const server = await startNew(old, tenant, {}, count.open);
+    try {
+      const held: (() => unknown)[] = [];
+      old.instead['POST /oauth/token'] = (_asked, response) => held.push(() => response.destroy());
+      const agent = createAgent(server);
+      const refresh = () =>
+        token(agent, { grant_type: 'refresh_token', client_id: 'spa', refresh_token: 'w'.repeat(46) });
+      count.reset();
+      const waiting = Array.from({ length: 30 }, refresh);
+      await until(() => held.length === 1);
+      // Others take their time meanwhile.
+      const login = webRequest({ prompt: 'login' });
+      for (let n = 0; n < 5; n++) await logIn(createAgent(server), server, login, OLD.argon2);
+      for (const end of held) end();
+      for (const answer of await Promise.all(waiting)) expect(answer.json().error).to.equal('invalid_grant');
+      const reads = count
+        .trips()
+        .flat()
+        .filter((one) => one === 'artifacts.get').length;
+      expect(reads).to.be.below(200);
     } finally {
       await server.stop();
       await old.stop();

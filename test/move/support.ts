@@ -3,7 +3,7 @@
 import type { Waits } from '../../src/runtime/waits.ts';
 import { type Agent, type Answer, createAgent } from '../support/agent.ts';
 import { API, SPA_CALLBACK, type tenant } from '../support/flows.ts';
-import { startServer, type TestServer } from '../support/server.ts';
+import { startServer, type TestServer, type TestServerOptions } from '../support/server.ts';
 import { tenantWith } from '../support/tenant.ts';
 import { addUsers, MOVE_CLIENT, SESSION_CLIENT, type StandIn } from './stand-in.ts';
 
@@ -28,8 +28,9 @@ export async function startNew(
   old: StandIn,
   tenantOfTest: typeof tenant = newTenant,
   waits: Waits = {},
+  open?: TestServerOptions['open'],
 ): Promise<TestServer> {
-  const server = await startServer({ tenant: tenantOfTest, waits });
+  const server = await startServer({ tenant: tenantOfTest, waits, ...(open && { open }) });
   await addUsers(server);
   await old.gatehouse.store.collection('clients').update(SESSION_CLIENT.client_id, (client) => ({
     ...client,

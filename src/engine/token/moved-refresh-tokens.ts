@@ -38,10 +38,10 @@ export interface MovedGrant {
 }
 
 /**
- * What became of a token at the old tenant. `refused`: it will not be asked again for a day. `failed`: it could not be asked, or
- * its answer was not accepted.
+ * What became of a token of the old tenant. `refused`: it will not be asked about again for a day. `failed`: it could not be asked
+ * about, or the answer was not accepted.
  */
-export type OldTenantAnswer = { grant: MovedGrant } | 'refused' | 'failed';
+export type OldTokenOutcome = 'moved' | 'refused' | 'failed';
 
 export interface OldRefreshTokens {
   /** Whether a text has the form of refresh tokens of the hosted service. */
@@ -50,8 +50,15 @@ export interface OldRefreshTokens {
   isOpenTo(ctx: Context, clientId: string): Promise<boolean>;
   /** Takes what asking needs from the limits. @returns false if there were too many. */
   admit(ctx: Context, clientId: string): Promise<boolean>;
-  /** Redeems a token at the old tenant. Called once for each token and application. */
-  redeem(ctx: Context, request: { clientId: string; token: string }): Promise<OldTenantAnswer>;
+  /**
+   * Redeems a token at the old tenant. Called once for each token and application.
+   * @param issue stores ours for it, or returns false where it is not granted here. Only then is anything done for good.
+   */
+  redeem(
+    ctx: Context,
+    request: { clientId: string; token: string },
+    issue: (grant: MovedGrant) => Promise<boolean>,
+  ): Promise<OldTokenOutcome>;
 }
 
 interface MovedTokenDependencies extends GrantDependencies {
@@ -72,7 +79,7 @@ const MODEL = 'MovedRefreshToken';
  * and after a success, when it must not be redeemed anew once its successor has ended (longer than a move can be open).
  */
 const REMEMBERED = { asking: 60, failed: 30, refused: 86_400, moved: 400 * 86_400 } as const;
-/** How often a request that came while another asks looks for the outcome, and for how long; milliseconds. */
+/** How often a process looks for the outcome while another one asks, and for how long; milliseconds. */
 const POLL_MS = 100;
 const WAIT_MS = 15_000;
 
@@ -123,7 +130,14 @@ export function replaceOldTokens(
     if (asked !== undefined && epochSeconds(clock) - Number(asked.payload.at) < AT_ONCE)
       throw new errors.InvalidGrant(USED_AT_ONCE);
   };
-  /** Waits for the request that asks. @returns whether it has brought our token. */
+  /** By key, what requests of this process wait for together: one of them asks, or looks for what another process brings. */
+  const waits = new Map<string, Promise<boolean>>();
+  const together = (key: string, work: () => Promise<boolean>): Promise<boolean> => {
+    const running = work().finally(() => waits.delete(key));
+    waits.set(key, running);
+    return running;
+  };
+  /** Waits for the process that asks. @returns whether it has brought our token. */
   const awaitOther = async (key: string, value: string): Promise<boolean> => {
     for (let waited = 0; waited < WAIT_MS; waited += POLL_MS) {
       if (await exists(value)) return true;
@@ -140,9 +154,10 @@ export function replaceOldTokens(
   ): Promise<boolean> => {
     let outcome: State = 'failed';
     try {
-      const answer = await oldRefreshTokens.redeem(ctx, { clientId: client.clientId, token });
-      outcome = typeof answer === 'object' ? 'moved' : answer;
-      return typeof answer === 'object' && (await issue(deps, provider, client, { ...answer, value }));
+      outcome = await oldRefreshTokens.redeem(ctx, { clientId: client.clientId, token }, (grant) =>
+        issue(deps, provider, client, { grant, value }),
+      );
+      return outcome === 'moved';
     } finally {
       await remember(key, outcome);
     }
@@ -169,13 +184,22 @@ export function replaceOldTokens(
     };
     if (await exists(value)) return place();
     if (!isOpen) return;
-    if ((await artifacts.get(key)) === undefined && !(await oldRefreshTokens.admit(ctx, clientId)))
+    if (
+      !waits.has(key) &&
+      (await artifacts.get(key)) === undefined &&
+      !(await oldRefreshTokens.admit(ctx, clientId))
+    )
       throw tooMany();
-    if (await begin(key)) {
-      if (await ask(ctx, client, { key, token, value })) Object.assign(params, { refresh_token: value });
-      return;
-    }
-    if (await awaitOther(key, value)) await place();
+    let isAsker = false;
+    const running =
+      waits.get(key) ??
+      together(key, async () => {
+        isAsker = await begin(key);
+        return isAsker ? ask(ctx, client, { key, token, value }) : awaitOther(key, value);
+      });
+    if (!(await running)) return;
+    if (isAsker) Object.assign(params, { refresh_token: value });
+    else await place();
   };
 }
 

@@ -8,7 +8,7 @@ import type { Organizations } from '../../engine/admission/admission.ts';
 import type {
   MovedGrant,
   OldRefreshTokens,
-  OldTenantAnswer,
+  OldTokenOutcome,
 } from '../../engine/token/moved-refresh-tokens.ts';
 import type { Frozen } from '../../records/base/record.ts';
 import { authenticationMethod } from '../../records/clients/client-authentication.ts';
@@ -79,15 +79,15 @@ export function oldRefreshTokens(deps: RefreshBridgeDependencies): OldRefreshTok
         if (!(await rateLimits.spend(limit, key))) return false;
       return true;
     },
-    redeem: async (ctx, { clientId, token }) => {
+    redeem: async (ctx, { clientId, token }, issue) => {
       const open = await openFor(ctx, clientId);
       if (open === undefined) return 'failed';
-      const answer = await redeem(deps, ctx, open, token);
-      deps.countMove('refresh_tokens', typeof answer === 'object' ? 'moved' : answer);
-      // Only tokens that the old tenant does not accept take from the limits in the end.
-      if (typeof answer === 'object')
+      const outcome = await redeem(deps, ctx, open, { token, issue });
+      deps.countMove('refresh_tokens', outcome);
+      // Only tokens that bring none of ours take from the limits in the end.
+      if (outcome === 'moved')
         for (const [limit, key] of limitsFor(ctx, open.client)) await rateLimits.giveBack(limit, key);
-      return answer;
+      return outcome;
     },
   };
 }
@@ -113,8 +113,8 @@ async function redeem(
   deps: RefreshBridgeDependencies,
   ctx: Context,
   open: Open,
-  token: string,
-): Promise<OldTenantAnswer> {
+  { token, issue }: { token: string; issue: (grant: MovedGrant) => Promise<boolean> },
+): Promise<OldTokenOutcome> {
   const { client, credentials, move } = open;
   const about = { client_id: client.client_id, ip: ctx.ip };
   let redeemed: ReadonlySet<string> | undefined;
@@ -126,11 +126,13 @@ async function redeem(
     if (tokens === undefined) return 'refused';
     redeemed = new Set([tokens.refresh_token ?? token, token]);
     const grant = await grantOf(deps, open, tokens);
+    if (!(await issue(grant)))
+      throw new NotAdmitted('its user may not have a refresh token of this application or API here');
     revokeThere(deps, open, redeemed);
     const { userId: user_id, audience, scopes } = grant;
     const details = { ...(audience !== undefined && { audience }), scope: scopes.join(' ') };
     deps.events.record({ type: moveEvents.moved_refresh_token, ...about, user_id, details });
-    return { grant };
+    return 'moved';
   } catch (thrown) {
     const description = thrown instanceof Error ? thrown.message.slice(0, 300) : 'it failed';
     deps.events.record({ type: moveEvents.old_refresh_token_failed, ...about, description });

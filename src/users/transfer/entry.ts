@@ -169,7 +169,10 @@ function hashError(why: string, path: string): EntryError {
   return { code: 'FORMAT', message: why, path, fault: { name: 'hash', values: { why } } };
 }
 
-/** Returns a user of a file for an error, with hashes and second factors masked. */
+/** What providers have given to a user's identity: `access_token`, `access_token_secret`, `refresh_token` … */
+const OF_PROVIDER = /token|secret/i;
+
+/** Returns a user of a file for an error, with hashes and second factors masked, and without the tokens of identities. */
 export function withoutSecrets(source: unknown): Record<string, unknown> {
   if (typeof source !== 'object' || source === null) return {};
   const secret = new Set([
@@ -180,8 +183,17 @@ export function withoutSecrets(source: unknown): Record<string, unknown> {
     'password',
   ]);
   return Object.fromEntries(
-    Object.entries(source).map(([name, value]) => [name, secret.has(name) ? '*****' : value]),
+    Object.entries(source).map(([name, value]) => {
+      if (name === 'identities' && Array.isArray(value)) return [name, value.map(withoutTokens)];
+      return [name, secret.has(name) ? '*****' : value];
+    }),
   );
+}
+
+/** Left out, not masked: a mended line is read again, and must not bring the mask as a token. */
+function withoutTokens(identity: unknown): unknown {
+  if (typeof identity !== 'object' || identity === null || Array.isArray(identity)) return identity;
+  return Object.fromEntries(Object.entries(identity).filter(([name]) => !OF_PROVIDER.test(name)));
 }
 
 // The hosted service's export of password hashes, which its support provides: one user per line.
