@@ -240,6 +240,7 @@ describe('a third-party application', () => {
         expect(new URL(answer.location, server.url).origin, JSON.stringify(over)).to.equal(server.url);
       else expect(answer.status, JSON.stringify(over)).to.equal(400);
     }
+    expect(refusalOf(await begin('plain', { prompt: 'none' })), 'no redirect').to.equal('400 login_required');
     const silent = await begin('returning', { prompt: 'none' });
     expect(responseOf(silent)).to.include({ error: 'login_required', state: 'the-state' });
     // The user has decided.

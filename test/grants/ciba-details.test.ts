@@ -118,7 +118,7 @@ describe('CIBA requests with authorization_details or acr_values', () => {
     await withoutPolicy();
     const item = '<img src=x> \u202e11\u202c\u200b\nnow';
     const asked = [
-      { ...PAYMENT, '\u2066to': 'gpj.\u202eexe' },
+      { ...PAYMENT, '\u2066to': 'gpj.\u202eexe', struck: `9${'\u0336'.repeat(7)}` },
       { type: 'order', item },
     ];
     expect((await ask({ authorization_details: JSON.stringify(asked) })).status).to.equal(200);
@@ -129,6 +129,7 @@ describe('CIBA requests with authorization_details or acr_values', () => {
     expect(text).to.contain('creditor: Tom & <b>Jerry</b>').and.contain('[U+2066]to: gpj.[U+202E]exe');
     const page = await open(createAgent(server), USER.email, 1);
     expect(page.text).to.contain('[U+2066]to').and.contain('Order &lt;img src=x&gt; [U+202E]11');
+    expect(page.text, 'marks over other lines').to.contain(`9${'\u0336'.repeat(5)}[U+0336][U+0336]`);
     expect(`${html}${text}${page.text}`).not.to.match(/[\u202a-\u202e\u2066\u200b]/);
   });
 

@@ -199,7 +199,9 @@ function tokenClaims(
 
 function renderErrorOn(page: ErrorPage): NonNullable<Configuration['renderError']> {
   return (ctx, { error, error_description: description = 'The request is invalid.' }, cause) => {
-    const shown = new AuthError(ctx.status, error, description, { cause });
+    // Those of silent requests have the status of a redirect, which this page is not.
+    const status = ctx.status < 400 ? 400 : ctx.status;
+    const shown = new AuthError(status, error, description, { cause });
     if (isBusy(shown)) ctx.set('Retry-After', '1');
     return page(ctx, shown);
   };

@@ -113,9 +113,11 @@ export function hostOfCallback(callback: string): string | undefined {
 }
 
 /**
- * Characters that are not seen, or change how their neighbours are shown: a name with them can look like another one.
+ * Characters that are not seen, or change how their neighbours are shown: a name with them can look like another one. So can
+ * marks piled up on a letter, of which no language needs more than five: they are drawn across the lines above and below.
  */
-const INVISIBLE = /[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]/gu;
+const INVISIBLE =
+  /[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]|(?<=\p{M}{5})\p{M}/gu;
 
 /** Returns a text that others wrote with invisible characters as their code points. */
 export function visibleText(text: string): string {
