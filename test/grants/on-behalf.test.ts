@@ -107,6 +107,7 @@ const ownTenant = {
     grantFor('mcp', 'machines', ['read'], 'client'),
     ...['unmarked', 'open', 'foreign'].map((one) => grantFor(one, api(1), ['read'])),
     ...ROW.map((n) => ({ ...grantFor(`row-${n}`, n === 5 ? API : api(n + 1), []), allow_all_scopes: true })),
+    ...[api(1), API].map((audience) => grantFor('row-2', audience, ['write'])),
   ],
 };
 
@@ -242,6 +243,17 @@ describe('on-behalf-of token exchange', () => {
     const refused = told(await exchange(access_token, { audience: api(5) }, 'row-4'));
     expect(refused.slice(0, 2)).to.deep.equal([400, 'invalid_request']);
     expect(refused[2]).to.contain('maximum allowed limit of 4');
+  });
+
+  it('does not lead a chain back to an API that it has passed, whose scopes could grow thereby', async () => {
+    const { access_token } = await tokens();
+    const first = (await exchange(access_token)).json().access_token;
+    const second = (await exchange(first, { audience: api(2) }, 'row-1')).json().access_token;
+    expect(payload(second).aud).to.equal(api(2));
+    for (const target of [api(1), API]) {
+      const refused = told(await exchange(second, { audience: target }, 'row-2'));
+      expect(refused.slice(0, 2), target).to.deep.equal([400, 'invalid_target']);
+    }
   });
 
   it('ends for a chain with what the user ends at the account page, with the refresh token, and with the session', async () => {

@@ -229,6 +229,10 @@ async function onBehalfOf(
     ? scopeValues(requested).filter((one) => [...granted, ...ofUser].includes(one))
     : granted;
   const act = chainOf({ sub: clientId, act: claims.act ?? { sub: party } });
+  // An API that the chain has passed knows how little it was allowed there. It would get more by the grant of whom it has called.
+  const passed = await Promise.all(actorsOf(act).map(({ sub }) => config.client(String(sub))));
+  if (passed.some((actor) => actor !== undefined && isOfApi(actor, target)))
+    throw new AuthError(400, 'invalid_target', 'The chain of actors has passed this API already.');
   return { scope: scope.join(' '), resource, act };
 }
 
@@ -237,14 +241,20 @@ const MAX_ACTORS = 5;
 
 /** Returns an `act` claim. @throws AuthError 400 `invalid_request` if its chain is too long. */
 function chainOf(act: Actor): Actor {
-  let [length, one] = [0, act as unknown];
-  for (; typeof one === 'object' && one !== null; length++) one = (one as { act?: unknown }).act;
-  if (length <= MAX_ACTORS) return act;
+  if (actorsOf(act).length <= MAX_ACTORS) return act;
   throw new AuthError(
     400,
     'invalid_request',
     `Delegation chain (\`act\` claim) depth exceeds the maximum allowed limit of ${MAX_ACTORS - 1}`,
   );
+}
+
+/** Returns the actors of an `act` claim, the one that acts first. */
+function actorsOf(act: Actor): Actor[] {
+  const actors: Actor[] = [];
+  for (let one: unknown = act; typeof one === 'object' && one !== null; one = (one as Actor).act)
+    actors.push(one as Actor);
+  return actors;
 }
 
 /**
