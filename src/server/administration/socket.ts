@@ -128,8 +128,9 @@ async function answerTransfer(
     deps.log.info({ ...transfer }, 'users are transferred by a command');
     request.setEncoding('utf8');
     for await (const progress of transferUsers(deps, transfer, request as AsyncIterable<string>)) {
-      if (!writeProgress(progress)) await Promise.race([once(response, 'drain'), once(response, 'close')]);
+      // The command was killed. Its response has told so already, and would be waited for without end.
       if (response.destroyed) return;
+      if (!writeProgress(progress)) await Promise.race([once(response, 'drain'), once(response, 'close')]);
     }
     writeProgress({ over: true });
   } catch (thrown) {
