@@ -28,7 +28,15 @@ export const importName = (connection: string, hasEmail: boolean) =>
 const PAGE = 100;
 
 /** Members of a record that no export has: those of this server alone, and what has files of its own. */
-const OWN = new Set<string>(['id', 'expiresAt', 'email_history', 'access_ended_at', 'roles', 'permissions']);
+const OWN = new Set<string>([
+  'id',
+  'expiresAt',
+  'email_history',
+  'access_ended_at',
+  'factor_left_behind',
+  'roles',
+  'permissions',
+]);
 
 /** Yields what the files have, some users at a time. @throws Error if the process is about to end */
 export async function* leavingLines(store: Store, between: BatchPauses): AsyncGenerator<LeavingLines> {

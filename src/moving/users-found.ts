@@ -285,7 +285,7 @@ function linesOf(found: UsersFound, files: { hashes: readonly string[] }): strin
     [found.unverified, 'have an unverified e-mail address'],
     [
       found.withFactor,
-      'have a second factor; exports do not contain enrolments, so they enrol again, unless a file of import form has them',
+      'have a second factor; exports do not contain enrolments: those of whom no file has them are not let in, or, with move in --enrol, enrol another one after the password',
     ],
     [found.withEnrolments, 'have enrolments in the files'],
   ];

@@ -7,6 +7,7 @@ import { type FactorKind, SECOND_FACTORS } from '../records/users/second-factors
 import type { Write } from '../store/contract.ts';
 import { takeTurn } from '../store/write-in-turn.ts';
 import { type Identity, isLinked } from './changes.ts';
+import { isFactor } from './left-factors.ts';
 import type { UsersDependencies } from './user.ts';
 
 /** The schema of an imported phone number (E.164). */
@@ -60,7 +61,7 @@ export async function factorWritesIfNone(
   // A linked identity belongs to another user, who has second factors of their own.
   if (factors.length === 0 || isLinked(identity)) return [];
   const present = await deps.store.collection('authenticators').findBy('user', identity.user_id);
-  return present.length === 0 ? factorWrites(deps, identity.user_id, factors) : [];
+  return present.some(isFactor) ? [] : factorWrites(deps, identity.user_id, factors);
 }
 
 /** Returns the members of the record of a second factor. */

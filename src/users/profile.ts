@@ -159,6 +159,7 @@ const RESERVED_NAMES = new Set([
     'multifactor',
     'email_history',
     'access_ended_at',
+    'factor_left_behind',
     'expiresAt',
     'sub',
     '__proto__',

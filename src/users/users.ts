@@ -26,6 +26,7 @@ import { createUser, type FurtherWrites, type NewUser, type Profile } from './cr
 import { type Credentials, createCredentials, type PasswordCheck } from './credentials.ts';
 import { addressesOf, type DatabaseUser, isSameUser } from './database-user.ts';
 import { factorWrites, factorWritesIfNone } from './imported-factors.ts';
+import { lacksFactor, letsEnrolWrite } from './left-factors.ts';
 import { declineLink, type LinkJudge, linkUser, unlinkIdentity, updateLinked } from './linking.ts';
 import type { Login } from './login.ts';
 import { type MirroredUser, mirrorUser } from './mirrored.ts';
@@ -50,6 +51,8 @@ export interface Users {
   /** Returns all users with an e-mail address, in any connection. @param email in lower case. */
   withEmail(email: string): Promise<User[]>;
   identityOf(connection: string, upstreamId: string): Promise<Identity | undefined>;
+  /** Returns whether a user has a second factor elsewhere that nobody can ask for here; see left-factors.ts. */
+  lacksFactor(user: User): Promise<boolean>;
   /** Returns all identities of a user, ordered by id. */
   identitiesOf(userId: string): Promise<Identity[]>;
   /** Returns the names of a user's permissions at an API: direct ones, and those of their roles. */
@@ -186,6 +189,7 @@ export function createUsers(deps: UsersDependencies): TenantUsers {
     idByAddress: (address) => idByAddress(store, address),
     findByAddress: (address) => findByAddress(store, address),
     identityOf: (connection, id) => store.collection('identities').get(identityId(connection, id)),
+    lacksFactor: (user) => lacksFactor(store, user),
     identitiesOf: (userId) => store.collection('identities').findBy('user', userId),
     permissionsAt: (user, identifier, roles) => permissionsAt(store, user, identifier, roles),
     whoProved: (address) => userWhoProved(deps, address),
@@ -309,6 +313,8 @@ async function moveUser(
     passwordHash !== undefined &&
     (await credentials.setFirst(originalUserId(before), passwordHash, [
       ...(await factorWritesIfNone(deps, before, factors)),
+      // Whoever asks the old tenant has judged by its answer that the user is let in.
+      ...(moved.record === undefined ? [] : [letsEnrolWrite(before.user_id)]),
       ...(multifactor === undefined ? [] : [multifactorWrite(before.user_id, multifactor)]),
     ]));
   const user = await deps.store.collection('users').get(before.user_id);

@@ -24,6 +24,7 @@ interface Options {
   identifiers?: string[];
   from?: string;
   connection?: string;
+  enrol?: true;
   refused: string;
 }
 
@@ -54,6 +55,10 @@ export const moveIn: CommandDeclaration = {
         '-c, --connection <name>',
         'the database connection of users of whom the export does not say it',
       )
+      .option(
+        '--enrol',
+        'users with a second factor that no file has enrol another one after the password; without it they are not let in',
+      )
       .option('--refused <prefix>', 'where refused lines are written, with the reasons', 'refused'),
   run: (context, path: string | undefined, options: Options) => moveTenantIn(context, path, options),
 };
@@ -61,7 +66,7 @@ export const moveIn: CommandDeclaration = {
 async function moveTenantIn(
   context: CommandContext,
   path: string | undefined,
-  { users = [], hashes = [], memberships = [], identifiers = [], from, connection, refused }: Options,
+  { users = [], hashes = [], memberships = [], identifiers = [], from, connection, enrol, refused }: Options,
 ): Promise<void> {
   const settings = readSettings(context.host.env);
   const files = { users, hashes, memberships };
@@ -82,7 +87,7 @@ async function moveTenantIn(
       : undefined;
   try {
     if (path !== undefined) await moveConfiguration(context, settings, path, together(given, there));
-    if (joined !== undefined) await moveUsers(context, settings, { joined, connection, refused });
+    if (joined !== undefined) await moveUsers(context, settings, { joined, connection, enrol, refused });
   } finally {
     joined?.close();
   }
@@ -140,7 +145,12 @@ const [TERMINAL_MS, LINES_MS] = [500, 10_000];
 async function moveUsers(
   { host, log }: CommandContext,
   settings: Settings,
-  { joined, connection, refused }: { joined: Joined; connection: string | undefined; refused: string },
+  {
+    joined,
+    connection,
+    enrol,
+    refused,
+  }: { joined: Joined; connection: string | undefined; enrol: true | undefined; refused: string },
 ): Promise<void> {
   const writer = refusedFiles(refused);
   await writer.clear();
@@ -152,7 +162,11 @@ async function moveUsers(
     const error = { code: 'NOT_PASSED', message };
     writer.write(of, { text, refused: [error] });
   };
-  const transfer = { command: 'move', ...(connection !== undefined && { connection }) } as const;
+  const transfer = {
+    command: 'move',
+    ...(connection !== undefined && { connection }),
+    ...(enrol && { enrol }),
+  } as const;
   try {
     const news = sendOrRunTransfer(settings, transfer, { file: () => joined.lines(onUnread), log });
     for await (const one of news) {
@@ -165,12 +179,12 @@ async function moveUsers(
     progress.end();
     await writer.close();
   }
-  print(host, summaryOf(counts, unread));
+  print(host, summaryOf(counts, unread, enrol === true));
   for (const file of writer.written()) print(host, `refused lines, with the reasons: ${file}`);
   if (writer.written().length > 0) host.exitCode = 1;
 }
 
-function summaryOf(counts: MoveCounts | undefined, unread: number): string {
+function summaryOf(counts: MoveCounts | undefined, unread: number, letsEnrol: boolean): string {
   const {
     read = 0,
     inserted = 0,
@@ -186,7 +200,11 @@ function summaryOf(counts: MoveCounts | undefined, unread: number): string {
     ...(unread > 0 ? [`lines that could not be read: ${unread}`] : []),
     ...(lacksFactor > 0
       ? [
-          `users with a second factor that no file has: ${lacksFactor}; where one is asked for, they enrol it anew`,
+          `users with a second factor that no file has: ${lacksFactor}; ${
+            letsEnrol
+              ? 'where one is asked for, they enrol another one after the password'
+              : 'they are not let in unless they have one here, or support removes it in the console; with --enrol they enrol another one after the password'
+          }`,
         ]
       : []),
   ];

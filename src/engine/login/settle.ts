@@ -6,6 +6,7 @@ import type { EventType } from '../../records/base/log-events.ts';
 import { mayLogInTo } from '../../records/users/administrators.ts';
 import type { Write } from '../../store/contract.ts';
 import type { Events } from '../../tenant/events.ts';
+import { LEFT_BEHIND_REASON } from '../../users/left-factors.ts';
 import type { Login } from '../../users/login.ts';
 import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
@@ -119,6 +120,8 @@ function eventRecorder(events: Events): RecordEvent {
   };
 }
 
+const FACTOR_ELSEWHERE = 'The second factor of the user is not known here.';
+
 /** Makes the judgement of a login without its factors: user, connection, organization. */
 function judgement(
   { users, organizations }: Pick<SettleDependencies, 'users' | 'organizations'>,
@@ -134,6 +137,10 @@ function judgement(
         description: admission.refusal.error_description,
       });
       return admission;
+    }
+    if (user !== undefined && !login.amr.includes('mfa') && (await users.lacksFactor(user))) {
+      recordEvent(engineEvents.f, login, clientId, { user, description: LEFT_BEHIND_REASON });
+      return { user, refusal: new AuthError(403, 'access_denied', FACTOR_ELSEWHERE) };
     }
     if (!matchesConnection(requirements.connection, login.connection) || !mayLogInTo(clientId, login))
       return { user, refusal: otherConnection() };

@@ -2,7 +2,7 @@
 // factor; the unique mark `first` lets one of them become the user's first.
 
 import type { Frozen } from '../../records/base/record.ts';
-import { type AuthenticatorRecord, factorsTurn } from '../../records/users/authenticators.ts';
+import { type AuthenticatorRecord, factorsTurn, LEFT_BEHIND } from '../../records/users/authenticators.ts';
 import {
   type Collection,
   type Store,
@@ -11,6 +11,7 @@ import {
   type Write,
 } from '../../store/contract.ts';
 import { writeInTurn } from '../../store/write-in-turn.ts';
+import { letsEnrolWrite } from '../../users/left-factors.ts';
 
 /** How many confirmed authenticators a user may have, without the recovery code. */
 export const MAX_CONFIRMED = 20;
@@ -58,7 +59,8 @@ export async function confirm(
         isDone = true;
         return { ...next, active: true, ...(isFirst && mayMark && { first: true }) } as AuthenticatorRecord;
       };
-      return [...also, { collection: 'authenticators', update: id, change }];
+      const had = active.some(({ kind }) => kind === LEFT_BEHIND) ? [letsEnrolWrite(userId)] : [];
+      return [...also, ...had, { collection: 'authenticators', update: id, change }];
     });
   try {
     await activate(true);

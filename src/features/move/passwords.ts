@@ -10,6 +10,7 @@ import type { Connection } from '../../records/collections.ts';
 import { DATABASE } from '../../records/connections/connections.ts';
 import { isOpen, type MoveRecord } from '../../records/tenant/move.ts';
 import { CONSOLE_DIRECTORY } from '../../records/users/administrators.ts';
+import { LEFT_BEHIND } from '../../records/users/authenticators.ts';
 import { SECOND_FACTORS } from '../../records/users/second-factors.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { jsonOf } from '../../runtime/json.ts';
@@ -19,6 +20,7 @@ import type { Events } from '../../tenant/events.ts';
 import type { Administrators } from '../../users/administrators.ts';
 import { type DatabaseUser, databaseUser } from '../../users/database-user.ts';
 import type { ImportedFactor } from '../../users/imported-factors.ts';
+import { isFactor } from '../../users/left-factors.ts';
 import { wasRemovedSince } from '../../users/removed-users.ts';
 import { userEvents } from '../../users/users-declaration.ts';
 import { type DatabaseRequest, databaseFailed } from '../connections/database/custom/custom-run.ts';
@@ -293,7 +295,10 @@ async function missingFactor(
 ): Promise<string | undefined> {
   if (move.passwords[id]?.lets_enrol === true) return undefined;
   const here = await store.collection('authenticators').findBy('user', user.user_id);
-  if (here.some(({ active, kind }) => active && kind !== SECOND_FACTORS['recovery-code'].kind))
+  if (here.some(isFactor)) return undefined;
+  // Support has removed the mark that `gatehouse move in` had left, so that the user may enrol one.
+  const present = await store.collection('users').get(user.user_id);
+  if (present?.factor_left_behind === true && !here.some(({ kind }) => kind === LEFT_BEHIND))
     return undefined;
   return `the user has a second factor at the old tenant and none here: see gatehouse move trickle ${name} --enrol`;
 }

@@ -42,6 +42,13 @@ export interface AuthenticatorRecord extends Stored {
   last_used_at?: string;
 }
 
+// docs/understand/decisions/moving.md#a-user-whose-second-factor-does-not-move-is-not-let-in-by-the-password-alone
+/**
+ * The kind of a record that stands for second factors which a user had at an old tenant and which did not move here. It is
+ * no second factor: while it is all that a user has, they are not let in.
+ */
+export const LEFT_BEHIND = 'left-behind';
+
 /** The latest changes of a user's second factors, oldest first; `id` is the user's. */
 export interface FactorChangesRecord extends Stored {
   /** Each with a random id, its time (epoch seconds), and the id of the token that made the change. */

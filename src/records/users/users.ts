@@ -73,6 +73,8 @@ export interface UserRecord extends Stored {
   blocked?: boolean;
   /** Providers of a second factor that the user must pass whatever the policy. */
   multifactor?: string[];
+  /** Set for users who have, or had, an authenticator of the kind `LEFT_BEHIND`, so that it is looked up for them alone. */
+  factor_left_behind?: true;
   /** ISO 8601. */
   created_at: string;
   /** ISO 8601. */

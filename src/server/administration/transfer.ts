@@ -31,7 +31,11 @@ export const transferSchema = z.discriminatedUnion('command', [
     withHashes: z.boolean(),
   }),
   /** The users of another tenant move here. */
-  z.strictObject({ command: z.literal('move'), connection: z.string().max(255).optional() }),
+  z.strictObject({
+    command: z.literal('move'),
+    connection: z.string().max(255).optional(),
+    enrol: z.boolean().optional(),
+  }),
   /** What `gatehouse move out` writes about users. */
   z.strictObject({ command: z.literal('leave') }),
 ]);
@@ -66,7 +70,12 @@ export async function* transferUsers(
   if (transfer.command === 'export') return yield* exportLines(deps, transfer);
   if (transfer.command === 'move') {
     if (transfer.connection !== undefined) await databaseOf(deps, transfer.connection);
-    return yield* receiveMoved(deps, file, transfer.connection, deps.between);
+    return yield* receiveMoved(
+      { ...deps, letsEnrol: transfer.enrol },
+      file,
+      transfer.connection,
+      deps.between,
+    );
   }
   if (transfer.command === 'leave') return yield* leavingLines(deps.store, deps.between);
   const connection = await databaseOf(deps, transfer.connection);

@@ -4,6 +4,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { checkedJson } from '../../http/server/body.ts';
 import { DATABASE } from '../../records/connections/connections.ts';
 import type { IdentityRecord } from '../../records/connections/identities.ts';
+import { LEFT_BEHIND } from '../../records/users/authenticators.ts';
 import type { MembershipRecord } from '../../records/users/organizations.ts';
 import type { CredentialRecord, UserRecord } from '../../records/users/users.ts';
 import { type Store, UniqueKeyError, type Write } from '../../store/contract.ts';
@@ -13,6 +14,7 @@ import { emailHistory, removeUser } from '../changes.ts';
 import { refuseStoredPassword } from '../create.ts';
 import { NO_PASSWORD, versionOf } from '../credentials.ts';
 import { factorWrites } from '../imported-factors.ts';
+import { isFactor, leftBehindWrites, letsEnrolWrite } from '../left-factors.ts';
 import type { User, UsersDependencies } from '../user.ts';
 import { withoutSecrets } from './entry.ts';
 import type { EntryError } from './entry-error.ts';
@@ -26,7 +28,7 @@ export interface MoveCounts {
   unchanged: number;
   refused: number;
   refusedAccess: number;
-  /** Users who had a second factor that no file has, and enrol one anew. */
+  /** Users who had a second factor that no file has. */
   lacksFactor: number;
 }
 
@@ -49,6 +51,8 @@ export interface RefusedLine {
 
 export interface MoveDependencies extends Omit<UsersDependencies, 'hasher'> {
   endBlocked(userId: string): Promise<void>;
+  /** Whether users whose second factor no file has may enrol another one after their first factor. */
+  letsEnrol?: boolean | undefined;
 }
 
 export interface MovedBatch {
@@ -202,8 +206,10 @@ function insertWrites(deps: MoveDependencies, moved: MovedUser): Write[] {
   const { user, identities, credentials, memberships, factors } = moved;
   const provider = identities[0]?.provider;
   const hasPassword = credentials.some(({ id }) => id === user.id);
+  const isLeftBehind = moved.lacksFactor && deps.letsEnrol !== true;
   return [
-    { collection: 'users', insert: user },
+    { collection: 'users', insert: isLeftBehind ? { ...user, factor_left_behind: true } : user },
+    ...(isLeftBehind ? leftBehindWrites(deps, user.id) : []),
     ...identities.map((one): Write => ({ collection: 'identities', insert: one })),
     ...credentials.map((one): Write => ({ collection: 'credentials', insert: one })),
     ...(provider === DATABASE && !hasPassword ? [refuseStoredPassword(user.id)] : []),
@@ -229,10 +235,24 @@ async function updateMoved(
     isNewer ? Promise.all(moved.identities.map(({ id }) => store.collection('identities').get(id))) : [],
     Promise.all(moved.credentials.map(({ id }) => store.collection('credentials').get(id))),
     Promise.all(moved.memberships.map(({ id }) => store.collection('memberships').get(id))),
-    moved.factors.length === 0 ? [] : store.collection('authenticators').findBy('user', present.id),
+    moved.factors.length > 0 || moved.lacksFactor
+      ? store.collection('authenticators').findBy('user', present.id)
+      : [],
   ]);
   const writes: Write[] = [];
-  const next = nextUser(deps, present, moved, isNewer);
+  const hasFactor = authenticators.some(isFactor);
+  const isMarked = authenticators.some(({ kind }) => kind === LEFT_BEHIND);
+  // Who was marked before, and is not any more, has been let in here.
+  const marks =
+    isNewer &&
+    moved.lacksFactor &&
+    deps.letsEnrol !== true &&
+    !hasFactor &&
+    present.factor_left_behind !== true;
+  const next = nextUser(deps, present, moved, { isNewer, marks });
+  if (marks) writes.push(...leftBehindWrites(deps, present.id));
+  else if (isMarked && (deps.letsEnrol === true || moved.factors.length > 0))
+    writes.push(letsEnrolWrite(present.id));
   for (const [index, identity] of moved.identities.entries()) {
     const here = identities[index];
     if (!isNewer) break;
@@ -257,8 +277,7 @@ async function updateMoved(
     const write = membershipWrite(membership, memberships[index]);
     if (write !== undefined) writes.push(write);
   }
-  if (moved.factors.length > 0 && authenticators.length === 0)
-    writes.push(...factorWrites(deps, present.id, moved.factors));
+  if (moved.factors.length > 0 && !hasFactor) writes.push(...factorWrites(deps, present.id, moved.factors));
   if (next === undefined && writes.length === 0) return 'unchanged';
   const userWrite: Write = {
     collection: 'users',
@@ -266,7 +285,7 @@ async function updateMoved(
     change: (current) => {
       // A login meanwhile is no change of what was compared.
       if (current.updated_at !== present.updated_at) throw OVERTAKEN;
-      return nextUser(deps, current, moved, isNewer) ?? current;
+      return nextUser(deps, current, moved, { isNewer, marks }) ?? current;
     },
   };
   try {
@@ -286,7 +305,7 @@ function nextUser(
   { clock }: Pick<MoveDependencies, 'clock'>,
   present: User,
   { user, passwordsSetAt }: MovedUser,
-  isNewer: boolean,
+  { isNewer, marks }: { isNewer: boolean; marks: boolean },
 ): UserRecord | undefined {
   const roles = [...new Set([...(present.roles ?? []), ...(user.roles ?? [])])];
   const key = (one: { resource_server_identifier: string; permission_name: string }) =>
@@ -311,6 +330,7 @@ function nextUser(
     : { ...present };
   const next = {
     ...base,
+    ...((marks || present.factor_left_behind === true) && { factor_left_behind: true }),
     logins_count: Math.max(present.logins_count, isNewer ? user.logins_count : 0),
     ...(isNewer && login !== undefined && { last_login: login }),
     ...(reset !== undefined && { last_password_reset: reset }),

@@ -419,6 +419,7 @@ const NO_PROFILE: ReadonlySet<string> = new Set([
   ),
   ...'organizations guardian_authenticators guardian_enrollments password_hash passwordHash'.split(' '),
   ...'custom_password_hash mfa_factors password email_history access_ended_at expiresAt sub'.split(' '),
+  'factor_left_behind',
   ...'constructor prototype'.split(' '),
 ]);
 

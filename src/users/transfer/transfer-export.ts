@@ -22,6 +22,7 @@ const SERVER_SET = new Set<string>([
   'expiresAt',
   'email_history',
   'access_ended_at',
+  'factor_left_behind',
   'permissions',
   'roles',
   'multifactor',

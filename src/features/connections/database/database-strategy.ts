@@ -9,14 +9,16 @@ import {
 } from '../../../records/database-options.ts';
 import { NOBODY, originalUserId } from '../../../users/changes.ts';
 import type { PasswordCheck } from '../../../users/credentials.ts';
+import { LEFT_BEHIND_REASON } from '../../../users/left-factors.ts';
 import { FIRST_VERSION } from '../../../users/login.ts';
 import { widgetPolicy } from '../../../users/password-policy.ts';
 import type { User } from '../../../users/user.ts';
 import type { Users } from '../../../users/users.ts';
 import { userEvents } from '../../../users/users-declaration.ts';
-import { type Proof, type ProvedUser, strategy } from '../strategy.ts';
+import { type Proof, type ProofDependencies, type ProvedUser, strategy } from '../strategy.ts';
 import { databaseEvents } from './base/database-declaration.ts';
 import { accountInDatabase, proveByCustomDatabase, wrongCredentials } from './custom/custom-login.ts';
+import type { FailureEvent } from './custom/database-custom.ts';
 
 function describe(connection: Connection): object {
   const options = databaseOptions(connection);
@@ -57,7 +59,7 @@ export const database = strategy(
     verify: async (deps, { proof, read, isLogin, explain, reached }): Promise<ProvedUser | undefined> => {
       const prove = () =>
         read.isHere
-          ? proveHere(proof, read)
+          ? proveHere(deps, proof, { ...read, explain })
           : proveByCustomDatabase(deps, proof, { ...read, isLogin, explain, reached });
       const proved = await (read.mode !== undefined ? deps.customDatabases.padFailures(prove) : prove());
       // The password is verified even if passwords are switched off, so that the time does not reveal whether it was right.
@@ -78,10 +80,21 @@ async function hasPassword(
   return identity !== undefined && users.hasPassword(originalUserId(identity));
 }
 
+/** A right password of a user whose second factor was left behind is a wrong one for everybody but the log. */
 async function proveHere(
+  { users }: Pick<ProofDependencies, 'users'>,
   { credentials: password }: Proof<string>,
-  { user, verify }: { user: User | undefined; verify: PasswordCheck },
+  {
+    user,
+    verify,
+    explain,
+  }: { user: User | undefined; verify: PasswordCheck; explain(event: FailureEvent): void },
 ): Promise<ProvedUser | undefined> {
   const credentialVersion = await verify(password);
-  return credentialVersion === undefined ? undefined : { userId: user?.id ?? NOBODY, credentialVersion };
+  if (credentialVersion === undefined) return undefined;
+  if (user !== undefined && (await users.lacksFactor(user))) {
+    explain({ type: userEvents.fp, description: LEFT_BEHIND_REASON });
+    return undefined;
+  }
+  return { userId: user?.id ?? NOBODY, credentialVersion };
 }

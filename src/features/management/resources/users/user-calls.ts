@@ -114,7 +114,15 @@ export function profileOf(body: PatchUserBody): Partial<UserRecord> {
 // A user as the Management API shows it.
 
 /** Members of the record that no response contains. */
-const OWN = new Set(['id', 'email_history', 'access_ended_at', 'permissions', 'roles', 'expiresAt']);
+const OWN = new Set([
+  'id',
+  'email_history',
+  'access_ended_at',
+  'factor_left_behind',
+  'permissions',
+  'roles',
+  'expiresAt',
+]);
 
 /**
  * Returns identities as the API shows them, the primary one first.
