@@ -1,7 +1,7 @@
 // Says of each object of an export what becomes of it here.
 import { placed } from '../tenant/source.ts';
 import { pathText } from '../tenant/variables.ts';
-import { type TenantExport, withMarks } from './export.ts';
+import { type TenantExport, unsetVariables, withMarks } from './export.ts';
 import { type Need, needsOf } from './needs.ts';
 import { applicationRules } from './verdicts/application-verdicts.ts';
 import { connectionRules } from './verdicts/connection-verdicts.ts';
@@ -108,6 +108,29 @@ const NAMES = [
 
 /** Returns an assessment of each object of an export, in the order of {@link KINDS}. */
 export function assess({ sections, placeOf }: TenantExport): AssessedObject[] {
+  return statedObjects(sections).map(({ section, name, path, item, statements }) => {
+    const isIdle = placesWithoutEffect(sections, statements);
+    const needs = needsOf(section, item, path, name, sections)
+      .filter((need) => !isIdle(need.path))
+      .map((need) => ({ ...need, at: placed(pathText(need.path), placeOf(need.path)) }));
+    const found = new Set<Verdict>(statements.map(({ verdict }) => verdict));
+    if (needs.length > 0) found.add('needs a value');
+    return {
+      section,
+      kind: KINDS[section] ?? section,
+      name,
+      verdict: VERDICTS.find((verdict) => found.has(verdict)) ?? 'in force',
+      statements: statements.map(({ path: at, ...said }) => ({
+        ...said,
+        at: placed(pathText(at), placeOf(at)),
+      })),
+      needs,
+    };
+  });
+}
+
+/** Each object of an export with what is said of it and its members. */
+function statedObjects(sections: TenantExport['sections']) {
   const order = Object.keys(KINDS);
   const rank = (name: string) => (order.includes(name) ? order.indexOf(name) : order.length);
   return Object.entries(sections)
@@ -115,31 +138,63 @@ export function assess({ sections, placeOf }: TenantExport): AssessedObject[] {
     .flatMap(([section, value]) => objectsIn(section, value))
     .map(({ section, name, value, path }) => {
       const item = (typeof value === 'object' && value !== null ? value : {}) as Item;
-      const needs = needsOf(section, item, path, name, sections).map((need) => ({
-        ...need,
-        at: placed(pathText(need.path), placeOf(need.path)),
-      }));
       const own = objectStatements(section, item, name, sections).map((said) => ({
         ...said,
         path: [...path, ...(said.path ?? [])],
       }));
-      const statements = [
+      const statements: Statement[] = [
         ...own,
         ...sectionStatement(section, value, path, item),
         ...(isKnown(section) ? statementsOf(RULES, value, path, item) : []),
       ];
-      const found = new Set<Verdict>(statements.map(({ verdict }) => verdict));
-      if (needs.length > 0) found.add('needs a value');
+      return { section, name, path, item, statements };
+    });
+}
+
+/**
+ * Returns a function that says whether a member is, or is in, what is not in force: nothing follows from its value. A part of a
+ * setting that does not exist here has none either while the setting is off.
+ */
+function placesWithoutEffect(
+  sections: TenantExport['sections'],
+  statements: readonly Statement[],
+): (path: readonly string[]) => boolean {
+  const idle = statements.filter(({ verdict }) => verdict === 'not in force').map(({ path }) => path);
+  const startsWith = (path: readonly string[], start: readonly string[]) =>
+    start.length <= path.length && start.every((step, at) => step === path[at]);
+  return (path) =>
+    idle.some((start) => startsWith(path, start)) ||
+    path.some((_step, at) => at + 1 < path.length && isIdlePart(sections, path.slice(0, at + 1)));
+}
+
+function isIdlePart(sections: TenantExport['sections'], path: readonly string[]): boolean {
+  const value = path.reduce<unknown>((of, step) => (Object(of) as Item)[step], sections);
+  const steps = path.filter((step) => !/^\d+$/.test(step));
+  const isPart = typeof value === 'object' && value !== null && !Array.isArray(value);
+  return isPart && steps.length > 1 && ruleAt(RULES, steps)?.verdict === 'not in force';
+}
+
+/** Returns the variables that an export lacks and of whose values nothing follows, with a sentence for each. */
+export function idleVariables({ sections, placeOf }: TenantExport): { name: string; says: string }[] {
+  const found = new Map<string, { path: readonly string[]; isIdle: boolean }[]>();
+  const isIdle = placesWithoutEffect(
+    sections,
+    statedObjects(sections).flatMap(({ statements }) => statements),
+  );
+  const walk = (value: unknown, path: readonly string[]): void => {
+    for (const name of unsetVariables(value))
+      found.set(name, [...(found.get(name) ?? []), { path, isIdle: isIdle(path) }]);
+    if (typeof value === 'object' && value !== null)
+      for (const [key, part] of Object.entries(value)) walk(part, [...path, key]);
+  };
+  walk(sections, []);
+  return [...found]
+    .filter(([, places]) => places.every((one) => one.isIdle))
+    .map(([name, places]) => {
+      const at = places.map(({ path }) => placed(pathText(path), placeOf(path))).join(', ');
       return {
-        section,
-        kind: KINDS[section] ?? section,
         name,
-        verdict: VERDICTS.find((verdict) => found.has(verdict)) ?? 'in force',
-        statements: statements.map(({ path: at, ...said }) => ({
-          ...said,
-          at: placed(pathText(at), placeOf(at)),
-        })),
-        needs,
+        says: `${at}: the environment variable ${name} is not set; it stays empty, because nothing follows from it here`,
       };
     });
 }

@@ -146,6 +146,10 @@ const hasClient = (strategy: string): boolean => {
   );
 };
 
+/** Where the ids of all applications are, and what becomes of those that have none. */
+const FIND_IDS =
+  'an export with AUTH0_EXPORT_IDENTIFIERS=true, which has all of these ids, as have move in --identifiers and --from, or the old tenant’s dashboard: without its id an application gets another one, which it does not know';
+
 const OTHERS: Readonly<
   Record<string, (item: Item, name: string, sections: Readonly<Record<string, unknown>>) => Wanted[]>
 > = {
@@ -155,7 +159,13 @@ const OTHERS: Readonly<
     if (isMissing(item.client_id) && isMissing(item.external_client_id)) {
       const variable = variableName('client', name, 'id');
       const what = 'client_id: the application goes on unchanged only with the one that it has';
-      wanted.push({ path: ['client_id'], what, find, variable, write: `client_id: ##${variable}##` });
+      wanted.push({
+        path: ['client_id'],
+        what,
+        find: FIND_IDS,
+        variable,
+        write: `client_id: ##${variable}##`,
+      });
     }
     if (isMissing(item.client_secret) && isMissing(item.external_client_id) && usesSecret(item)) {
       const variable = variableName('client', name, 'secret');

@@ -12,7 +12,7 @@ import type { Store } from '../store/contract.ts';
 import { collectionByName } from '../store/contract.ts';
 import { type Change, changesOf, linesOf, subjectOf } from './changes.ts';
 import { declaredRecords } from './declared-records.ts';
-import { directoryOf } from './names.ts';
+import { clientIdOfName, directoryOf } from './names.ts';
 import { recordRemovalBy, refuseInheritance } from './pending-removals.ts';
 import { removeReferences } from './references.ts';
 import {
@@ -106,7 +106,8 @@ export async function applyTenant(
   const records = declared.flatMap((name) => wanted[name].flatMap((record) => namesOf(name, record)));
   const names = [...records, ...(users ? file.users : []).map((user) => userName(file, user))];
   await storeDeclared(store, names);
-  const otherIds = how.mode === 'add' ? keptIds(file, wanted) : [];
+  const otherIds =
+    how.mode === 'add' ? [...keptIds(file, wanted), ...madeIds(wanted), ...sameNames(file, stored)] : [];
   return [...linesOf(selected), ...newUsers.map(userLine), ...kept.map(keptLine), ...otherIds];
 }
 
@@ -151,6 +152,32 @@ function keptIds(file: TenantFile, wanted: TenantRecords): string[] {
       const id = ids.get(item.name);
       return item.id === undefined || id === item.id ? [] : [`${name}.${item.name} keeps its id ${id}`];
     });
+  });
+}
+
+// docs/understand/decisions/moving.md#an-application-whose-id-no-file-has-is-named
+/** Returns a line with the applications that got their ids here, because nothing gives them others. */
+function madeIds({ clients }: TenantRecords): string[] {
+  const names = clients
+    .filter(({ client_id: id, name }) => id === clientIdOfName(name))
+    .map(({ name }) => name);
+  return names.length === 0
+    ? []
+    : [
+        `these applications have ids that were made here, which they do not know, because no file has the ones they had: ${names.sort().join(', ')} (export with AUTH0_EXPORT_IDENTIFIERS=true, or give --identifiers or --from)`,
+      ];
+}
+
+/** Returns a line for each application that is here under an id of its own and under one that was made here. */
+function sameNames(file: TenantFile, { clients }: TenantRecords): string[] {
+  const given = new Map(file.clients.map(({ name, client_id: id }) => [name, id]));
+  return clients.flatMap(({ name, client_id: made }) => {
+    const id = given.get(name);
+    return made !== clientIdOfName(name) || id === undefined || id === made
+      ? []
+      : [
+          `clients.${id} is a second application of the name ${name}: delete ${made}, whose id was made here, when nothing uses it`,
+        ];
   });
 }
 

@@ -7,6 +7,7 @@ import { runnableModules } from '../records/tenant/action-modules.ts';
 import { deployedOf } from '../records/tenant/actions.ts';
 import { isReservedType } from '../records/tenant/exchange-profile-schema.ts';
 import type { TenantFile } from '../records/tenant/tenant.ts';
+import { isSpoken, NO_VOICE } from '../records/users/guardian.ts';
 import type { Finding } from './findings.ts';
 
 export function keptFindings(file: TenantFile): Finding[] {
@@ -18,7 +19,15 @@ export function keptFindings(file: TenantFile): Finding[] {
     ...grantFindings(file),
     ...profileFindings(file),
     ...clientFindings(file),
+    ...messageTypeFindings(file),
   ];
+}
+
+function messageTypeFindings({
+  guardianPhoneFactorMessageTypes: { message_types: types } = {},
+}: TenantFile): Finding[] {
+  if (!isSpoken(types)) return [];
+  return [{ rank: 'different', at: 'guardianPhoneFactorMessageTypes.message_types', says: NO_VOICE }];
 }
 
 // docs/understand/decisions/actions-scripts.md#an-action-that-is-bound-as-a-draft-fails

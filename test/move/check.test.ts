@@ -120,6 +120,76 @@ customDomains: [{ domain: login.acme.example, type: auth0_managed_certs }]
     expect(report.faults.filter((fault) => !fault.startsWith('resourceServers'))).to.deep.equal([]);
   });
 
+  it('says once, with all places, what becomes of applications without ids, and what to do', async () => {
+    const { stdout } = await check(
+      'clients:\n  - { name: A, app_type: spa }\n  - { name: B, app_type: native }\n',
+    );
+    const said = stdout.split('\n').filter((line) => line.includes('AUTH0_EXPORT_IDENTIFIERS=true'));
+    expect(said).to.have.length(1);
+    expect(said[0]).to.match(/--identifiers and --from.*gets another one, which it does not know/);
+    expect(stdout)
+      .to.match(/application A: client_id: .*\(tenant\.yaml:2\)/)
+      .and.to.match(/application B: client_id: .*\(tenant\.yaml:3\)/);
+  });
+
+  describe('agrees with move in', () => {
+    /** Moves in what `check` was given last. */
+    const moveIn = () =>
+      runCommand({
+        cwd,
+        env: { TENANT_FILE: 'none.yaml', DATA_DIR: 'data' },
+        args: ['move', 'in', 'tenant.yaml'],
+      });
+
+    for (const [name, setting, verdict] of [
+      ['guardianPhoneFactorMessageTypes', '{ message_types: [sms] }', 'in force'],
+      ['guardianPhoneFactorMessageTypes', '{ message_types: [sms, voice] }', 'not in force'],
+      ['guardianPhoneFactorSelectedProvider', '{ provider: phone-message-hook }', 'in force, differently'],
+      ['guardianFactorProviders', '[{ name: sms, provider: custom }]', 'in force, differently'],
+      ['guardianFactorTemplates', "[{ name: sms, enrollment_message: 'x {{code}}' }]", 'in force'],
+      ['guardianPolicies', '[all-applications]', 'in force'],
+    ] as const)
+      it(`about ${name} ${setting}`, async () => {
+        write('none.yaml', '{}\n');
+        const { objects } = await reportOf(`${COMPLETE}${name}: ${setting}\n`);
+        expect(objects.find(({ section }) => section === name)?.verdict).to.equal(verdict);
+        const { code, stdout } = await moveIn();
+        expect(code).to.equal(0);
+        const lacks = stdout
+          .split('\n')
+          .filter((line) => line.includes(name))
+          .some((line) => /no effect|not known|are not spoken/.test(line));
+        expect(lacks, stdout).to.equal(verdict !== 'in force');
+      });
+
+    it('about variables that are not set: what is not in force needs none, and all else does', async () => {
+      write('none.yaml', '{}\n');
+      const idle = `${COMPLETE}attackProtection:
+  captcha: { active_provider_id: hcaptcha, hcaptcha: { site_key: a, secret: ##CAPTCHA_SECRET## } }
+selfServiceProfiles: [{ name: p, description: "##PROFILE_TEXT##" }]
+novelties: [{ key: "##NOVELTY##" }]
+`;
+      const report = await reportOf(idle);
+      expect(report.objects.flatMap(({ needs }) => needs)).to.deep.equal([]);
+      const moved = await moveIn();
+      expect(moved.code, moved.stderr).to.equal(0);
+      for (const variable of ['CAPTCHA_SECRET', 'PROFILE_TEXT', 'NOVELTY'])
+        expect(moved.stdout).to.match(
+          new RegExp(
+            `warning: .*tenant\\.yaml:\\d+\\): the environment variable ${variable} is not set; it stays empty`,
+          ),
+        );
+      // Where one of its places is in force, it is needed.
+      const needed = idle.replace('friendly_name: Acme', 'friendly_name: "##NOVELTY##"');
+      expect(
+        (await reportOf(needed)).objects.flatMap(({ needs }) => needs.map((one) => one.variable)),
+      ).to.deep.equal(['NOVELTY']);
+      const refused = await moveIn();
+      expect(refused.code).to.equal(1);
+      expect(refused.stderr).to.contain('NOVELTY is not set').and.not.to.contain('CAPTCHA_SECRET');
+    });
+  });
+
   it('says what users will notice, where the export asks for it', async () => {
     const report = await reportOf(`
 clients:

@@ -86,7 +86,8 @@ describe('a second factor that does not move in', function () {
       logIn: async ({ email }: { email: string }, password = PASSWORD) => {
         const form = { grant_type: 'password', client_id: 'web', ...secrets, username: email, password };
         const answer = await agent.request('/oauth/token', { json: form });
-        return { status: answer.status, ...(answer.json() as Record<string, unknown>) };
+        const body = answer.json() as Record<string, unknown>;
+        return { ...body, status: answer.status } as Record<string, unknown>;
       },
       manage: async (method: string, path: string) => {
         const audience = `${server.issuer}api/v2/`;

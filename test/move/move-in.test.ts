@@ -561,6 +561,25 @@ describe('gatehouse move', () => {
     expect(strange.stderr).to.contain('strange.json: object 1 is no application');
   });
 
+  it('names the applications whose ids no file has, and which of them to delete once their ids are known', async () => {
+    const unnamed = await run('made', 'move', 'in', 'export.yaml');
+    expect(unnamed.stdout, unnamed.stderr).to.match(
+      /ids that were made here, .*: Web \(export with AUTH0_EXPORT_IDENTIFIERS=true, or give --identifiers or --from\)/,
+    );
+    const { clients } = parse((await run('made', 'export')).stdout) as { clients: { client_id: string }[] };
+    const made = clients[0]?.client_id;
+    const web = { client_id: 'given-later', client_secret: 'old-secret-of-web', name: 'Web' };
+    writeFileSync(join(cwd, 'later.json'), JSON.stringify([web]));
+    const args = ['move', 'in', 'export.yaml', '--identifiers', 'later.json'];
+    const known = `clients.given-later is a second application of the name Web: delete ${made}, whose id was made here`;
+    const later = await run('made', ...args);
+    expect(later.stdout, later.stderr).to.contain('+ clients.given-later').and.to.contain(known);
+    expect(later.stdout).not.to.contain('ids that were made here,');
+    // What the line says is no change.
+    const again = await run('made', ...args);
+    expect(again.stdout).to.contain(known).and.to.contain('configuration: 0 changes');
+  });
+
   it('adds to a tenant and removes nothing of it', async () => {
     writeFileSync(join(cwd, 'other.yaml'), 'clients: [{ name: Mine }]\ndatabases: [{ name: mine }]\n');
     const other = { cwd, env: { TENANT_FILE: 'other.yaml', DATA_DIR: 'added' } };

@@ -5,6 +5,8 @@ import { resolve } from 'node:path';
 import { finished } from 'node:stream/promises';
 import { setTimeout } from 'node:timers/promises';
 import { createOutbound, outboundRules } from '../../http/outbound/outbound.ts';
+import { idleVariables } from '../../moving/assess.ts';
+import { readExport } from '../../moving/export.ts';
 import { type Identifiers, readIdentifiers, withIdentifiers } from '../../moving/identifiers.ts';
 import { type Joined, joinFiles, type UnreadLine } from '../../moving/join.ts';
 import { oldTenantReader } from '../../moving/old-tenant.ts';
@@ -131,12 +133,16 @@ async function moveConfiguration(
   path: string,
   identifiers: Identifiers,
 ): Promise<void> {
-  const loaded = await tenantOf({ ...settings, tenantFile: path }, host);
+  const idle = idleVariables(await readExport(path, host.env));
+  for (const { says } of idle) print(host, `warning: ${says}`);
+  const env = { ...host.env, ...Object.fromEntries(idle.map(({ name }) => [name, ''])) };
+  const loaded = await tenantOf({ ...settings, tenantFile: path }, host, env);
   const { tenant, report } = withIdentifiers(loaded.tenant, identifiers);
   for (const line of report) print(host, line);
   const lines = await sendOrder(settings, { command: 'apply', tenant, keeps: true });
   for (const line of lines) print(host, line);
-  print(host, `configuration: ${lines.length} ${lines.length === 1 ? 'change' : 'changes'}`);
+  const changes = lines.filter((line) => /^[-+~] /.test(line)).length;
+  print(host, `configuration: ${changes} ${changes === 1 ? 'change' : 'changes'}`);
 }
 
 /** How often the progress is told, in milliseconds: on a terminal in one line, otherwise line by line. */

@@ -1,9 +1,9 @@
 // What becomes of the tenant's settings, its pages, messages and protection.
+import { isSpoken, NO_VOICE } from '../../records/users/guardian.ts';
 import { absent, differently, type Item, inForce, isAsked, type Rules } from './verdict.ts';
 
 const isTrue = (value: unknown) => value === true;
 const isFalse = (value: unknown) => value === false;
-const isSpoken = (value: unknown) => Array.isArray(value) && value.includes('voice');
 const isEnabled = (value: unknown) => (value as Item | null)?.enabled === true;
 
 /** Flags of the dashboard, and those that say what is always so here. */
@@ -51,6 +51,11 @@ const SILENT_FLAGS = [
 
 /** Sections whose resources are kept for tools. */
 const stored = (says: string) => absent(says, isAsked);
+
+const selected = differently(
+  'the choice of a provider has no effect: codes are sent by phoneProviders, or by the account that the environment names',
+  'management-api.md#these-settings-are-accepted-with-a-warning-that-names-them',
+);
 
 export const tenantRules: Rules = {
   ...Object.fromEntries(SILENT_FLAGS.map((name) => [`tenant.flags.${name}`, inForce])),
@@ -239,20 +244,14 @@ export const tenantRules: Rules = {
     return isAsked(active) || isAsked(selected);
   }),
 
-  guardianFactorProviders: inForce,
+  guardianFactorProviders: selected,
   'guardianFactorProviders.*': inForce,
   guardianFactorTemplates: inForce,
   'guardianFactorTemplates.*': inForce,
-  guardianPhoneFactorSelectedProvider: inForce,
-  'guardianPhoneFactorMessageTypes.message_types': absent(
-    'codes are not spoken in a call: they are sent as text',
-    isSpoken,
-  ),
+  guardianPhoneFactorSelectedProvider: selected,
+  'guardianPhoneFactorMessageTypes.message_types': absent(NO_VOICE, isSpoken),
   phoneProviders: inForce,
-  'phoneProviders.configuration.delivery_methods': absent(
-    'codes are not spoken in a call: they are sent as text',
-    isSpoken,
-  ),
+  'phoneProviders.configuration.delivery_methods': absent(NO_VOICE, isSpoken),
   // What is spoken is judged where calls are asked for.
   'phoneTemplates.content.body.voice': inForce,
   phoneTemplates: inForce,

@@ -12,6 +12,7 @@ import {
   guardianFactorsSchema,
   guardianFactorTemplatesSchema,
   guardianPoliciesSchema,
+  phoneMessageTypesSchema,
   webPushSchema,
 } from '../users/guardian.ts';
 import { organizationGrantSchema } from '../users/organization-grants.ts';
@@ -146,6 +147,7 @@ export const tenantFileSchema = z.looseObject({
   guardianFactors: guardianFactorsSchema,
   guardianFactorTemplates: guardianFactorTemplatesSchema,
   guardianPolicies: guardianPoliciesSchema,
+  guardianPhoneFactorMessageTypes: phoneMessageTypesSchema.optional(),
   webPush: webPushSchema,
   emailProvider: emailProviderSchema.optional(),
   emailTemplates: z.array(emailTemplateSchema).default([]),

@@ -103,3 +103,12 @@ function isKeyPair({ public_key, private_key }: { public_key: string; private_ke
   }
   return key.getPublicKey().equals(Buffer.from(public_key, 'base64url'));
 }
+
+/** What is said of a tenant that offers codes by a call. */
+export const NO_VOICE = 'codes are not spoken in a call: they are sent as text';
+
+/** The kinds of messages that codes by phone may come in. */
+export const phoneMessageTypesSchema = z.looseObject({ message_types: z.array(z.string()).optional() });
+
+export const isSpoken = (messageTypes: unknown): boolean =>
+  Array.isArray(messageTypes) && messageTypes.includes('voice');
