@@ -109,6 +109,35 @@ describe('applications in the console', () => {
     expect((await owner.post(at, { api: 'https://none.example.test/', on: 'true' })).status).to.equal(404);
   });
 
+  it('of third parties, and those that are APIs, get a grant for users when an API is switched on', async () => {
+    const id = idOf(await make('regular_web'));
+    const at = `/console/applications/${id}/apis`;
+    const become = (change: object) =>
+      server.store.collection('clients').update(id, (client) => ({ ...client, ...change }));
+    const made = async () => {
+      await owner.post(at, { api: API, on: 'true' });
+      const [grant] = await grantsOf(id);
+      await owner.post(at, { api: API, on: 'false' });
+      return [grant?.subject_type, (await grantsOf(id)).length];
+    };
+    expect((await owner.get(at)).text)
+      .to.contain('tokens of its own')
+      .and.not.to.contain('tokens of users');
+    expect(await made()).to.deep.equal(['client', 0]);
+    await owner.post(at, { api: API, on: 'true' });
+    await become({ is_first_party: false });
+    // What it has for another subject is said, and can be taken back.
+    expect((await owner.get(at)).text)
+      .to.contain('tokens of users')
+      .and.to.contain('for itself');
+    await owner.post(at, { api: API, on: 'false' });
+    expect(await made()).to.deep.equal(['user', 0]);
+    await become({ app_type: 'non_interactive' });
+    expect(await made()).to.deep.equal(['client', 0]);
+    await become({ app_type: 'resource_server', resource_server_identifier: API });
+    expect(await made()).to.deep.equal(['user', 0]);
+  });
+
   it('that are APIs are shown as such, with the exchange of a token that they received, and no login', async () => {
     const id = idOf(await make('non_interactive'));
     await owner.post(`/console/applications/${id}/apis`, { api: API, on: 'true' });

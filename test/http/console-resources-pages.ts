@@ -317,6 +317,7 @@ export function resourcesStates(shared: ConsoleFrame): Record<string, SitePage> 
       settings,
       maySwitch: true,
       hasGrantType: false,
+      subject: 'user',
       apis: [
         {
           identifier: 'https://api.example.test/',
@@ -324,6 +325,7 @@ export function resourcesStates(shared: ConsoleFrame): Record<string, SitePage> 
           all: 3,
           given: 2,
           isOn: true,
+          otherSubject: 'client',
           grant: '/grant',
         },
         { identifier: 'https://other.example.test/', name: 'Others', all: 0, given: 0, isOn: false },

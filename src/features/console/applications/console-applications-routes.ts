@@ -179,8 +179,14 @@ async function switchConnection(
   redirectAfterForm(ctx, addressOf(application, 'connections'), 'console.said.saved');
 }
 
+/** For whom an application gets tokens by a client grant: for itself, or for users. */
+type Subject = 'client' | 'user';
+
 interface ApplicationsApisModel {
   maySwitch: boolean;
+  /** For whom a switch lets it get tokens. */
+  subject: Subject;
+  /** Whether it can get tokens for itself. */
   hasGrantType: boolean;
   apis: {
     identifier: string;
@@ -189,6 +195,8 @@ interface ApplicationsApisModel {
     all: number;
     given: number;
     isOn: boolean;
+    /** For whom its grant is, if not as the switch would make it. */
+    otherSubject?: string | undefined;
     /** Where the grant is changed. */
     grant: string | undefined;
   }[];
@@ -198,35 +206,44 @@ export const APPLICATIONS_APIS_PAGE =
   declareApplicationPage<ApplicationsApisModel>('console/applications-apis');
 
 /**
- * Shows the APIs of the tenant, each with a switch: whether the application may get tokens for it by client
- * credentials.
+ * Returns for whom an application of its kind needs a grant: one that is an API, for the users whose tokens it exchanges; one of
+ * third parties, for its users; others for themselves.
  */
+function subjectOf({ kind, is_first_party: isOurs }: Application): Subject {
+  return kind === 'resource_server' || (!isOurs && hasUsers(kind)) ? 'user' : 'client';
+}
+
+/** Shows the APIs of the tenant, each with a switch: whether the application may get tokens for it. */
 async function showApis(
   deps: ApplicationsDependencies,
   ctx: Context,
   session: ConsoleSession,
 ): Promise<void> {
   const application = await applicationAt(deps, ctx, session);
+  const subject = subjectOf(application);
   const [apis, grants] = await Promise.all([
     listAll(deps, ctx, session, 'GET /resource-servers'),
-    machineGrants(deps, ctx, session, application),
+    grantsTo(deps, ctx, session, application),
   ]);
   await renderApplication(deps, ctx, session, application, {
     tab: 'apis',
     page: APPLICATIONS_APIS_PAGE,
     model: {
       maySwitch: session.can('create:client_grants') && session.can('delete:client_grants'),
+      subject,
       hasGrantType: application.grant_types.includes('client_credentials'),
       apis: apis.map(({ identifier, name, scopes }) => {
         const grant = grants.find(({ audience }) => audience === identifier);
         const all = Array.isArray(scopes) ? scopes.length : 0;
         const grantedCount = Array.isArray(grant?.scope) ? grant.scope.length : 0;
+        const isOther = grant !== undefined && grant.subject_type !== subject;
         return {
           identifier: String(identifier),
           name: String(name ?? identifier),
           all,
-          given: grantedCount,
+          given: grant?.allow_all_scopes === true ? all : grantedCount,
           isOn: grant !== undefined,
+          ...(isOther && { otherSubject: String(grant.subject_type) }),
           grant: grant && `/console/change/client-grants/${encodeURIComponent(String(grant.id))}`,
         };
       }),
@@ -234,13 +251,13 @@ async function showApis(
   });
 }
 
-/** Returns the client grants that an application may use for itself. */
-const machineGrants = (
+/** Returns the client grants of an application; it has one for an API, whoever that is for. */
+const grantsTo = (
   deps: ApplicationsDependencies,
   ctx: Context,
   session: ConsoleSession,
   { client_id }: Application,
-) => listAll(deps, ctx, session, 'GET /client-grants', { client_id, subject_type: 'client' });
+) => listAll(deps, ctx, session, 'GET /client-grants', { client_id });
 
 /** Allows an application to get tokens for an API with all its scopes, or withdraws that. */
 async function switchApi(
@@ -251,13 +268,16 @@ async function switchApi(
   const application = await applicationAt(deps, ctx, session);
   const { client_id } = application;
   const { api, on } = formFields(ctx, 'api', 'on');
-  const grants = await machineGrants(deps, ctx, session, application);
+  const grants = await grantsTo(deps, ctx, session, application);
   const grant = grants.find(({ audience }) => audience === api);
   if (on === 'true' && grant === undefined) {
     const apis = await listAll(deps, ctx, session, 'GET /resource-servers');
     const scopes = apis.find(({ identifier }) => identifier === api)?.scopes;
     const scope = (Array.isArray(scopes) ? scopes : []).map(({ value }) => value);
-    await callApi(deps, ctx, session, 'POST /client-grants', { body: { client_id, audience: api, scope } });
+    const subject_type = subjectOf(application);
+    await callApi(deps, ctx, session, 'POST /client-grants', {
+      body: { client_id, audience: api, scope, subject_type },
+    });
   }
   if (on !== 'true' && grant !== undefined)
     await callApi(deps, ctx, session, 'DELETE /client-grants/:id', { params: { id: String(grant.id) } });
