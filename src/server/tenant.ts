@@ -14,6 +14,7 @@ import { createLogoutChannels } from '../engine/session/logout-channels.ts';
 import { consoleFeature, errorPageInConsole } from '../features/console/console-feature.ts';
 import { loginRouteFor } from '../features/flow/login-route.ts';
 import { PROBE_PATHS } from '../features/health.ts';
+import { resumeClientRemovals } from '../features/management/client-removal.ts';
 import { resumeConnectionRemovals } from '../features/management/connection-removal.ts';
 import { startLogStreams } from '../features/management/log-streams/streams.ts';
 import { resumePermissionRemovals } from '../features/management/permission-removal.ts';
@@ -252,12 +253,16 @@ function startWork({ settings, metrics }: TenantDependencies, capabilities: Capa
   deliveries.start();
 }
 
-/** Completes the removal of what belonged to deleted connections and APIs: users, permissions. */
+/** Completes the removal of what belonged to deleted connections, APIs and applications: users, permissions, what was granted. */
 async function resumeRecordRemovals({
   store,
   clock,
   removeUser,
 }: Pick<Capabilities, 'clock' | 'removeUser'> & { store: Store }): Promise<void> {
   const deps = { store, now: () => new Date(clock()).toISOString(), removeUser };
-  await Promise.all([resumeConnectionRemovals(deps), resumePermissionRemovals(store)]);
+  await Promise.all([
+    resumeConnectionRemovals(deps),
+    resumePermissionRemovals(store),
+    resumeClientRemovals(store),
+  ]);
 }

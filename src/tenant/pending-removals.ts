@@ -1,6 +1,6 @@
 // Records of removals that take longer than the request or command that causes them. A record is stored before the
-// connection or API is deleted. With it, an interrupted removal continues at the next start, and nothing new can take
-// the name while parts of the old connection or API are left: they would belong to the new one.
+// connection, API or application is deleted. With it, an interrupted removal continues at the next start, and nothing new can
+// take the name while parts of the old one are left: they would belong to the new one.
 import type { Store } from '../store/contract.ts';
 import type { Change } from './changes.ts';
 import type { AppliedCollection, TenantRecords } from './tenant-records.ts';
@@ -9,6 +9,7 @@ import type { AppliedCollection, TenantRecords } from './tenant-records.ts';
 export const SLOWLY_REMOVED = {
   connections: { kind: 'connection-removal', member: 'name', left: 'users' },
   resourceServers: { kind: 'api-removal', member: 'identifier', left: 'permissions' },
+  clients: { kind: 'client-removal', member: 'client_id', left: 'consents and tokens' },
 } as const;
 
 export type SlowlyRemoved = keyof typeof SLOWLY_REMOVED;
@@ -16,10 +17,10 @@ export type SlowlyRemoved = keyof typeof SLOWLY_REMOVED;
 /** Thrown when a tenant file takes a name whose removal is pending. */
 export class RemovalPending extends Error {}
 
-const isSlowlyRemoved = (collection: string): collection is SlowlyRemoved =>
+export const isSlowlyRemoved = (collection: string): collection is SlowlyRemoved =>
   Object.hasOwn(SLOWLY_REMOVED, collection);
 
-/** @param name the name of the connection, or the identifier of the API. */
+/** @param name the name of the connection, the identifier of the API, or the client_id. */
 export const removalId = (collection: SlowlyRemoved, name: string): string =>
   `${SLOWLY_REMOVED[collection].kind}/${name}`;
 
@@ -36,7 +37,7 @@ export async function isRemovalPending(store: Store, collection: string, record:
   return (await store.collection('documents').get(id)) !== undefined;
 }
 
-/** Records that a removal begins. Call it before the connection or API is deleted. @param at ISO 8601. */
+/** Records that a removal begins. Call it before the record is deleted. @param at ISO 8601. */
 export async function recordRemoval(
   store: Store,
   collection: SlowlyRemoved,

@@ -1,12 +1,17 @@
 // What the tokens of a token exchange (RFC 8693) have beyond those of other grants. It is kept in the request's
 // context while the tokens are made.
 import type { KoaContextWithOIDC } from 'oidc-provider';
+import { AuthError } from '../../http/errors.ts';
 import { requestValue } from '../../http/server/request-target.ts';
 import type { EventType } from '../../records/base/log-events.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Login, Transfer } from '../../users/login.ts';
 import { lackFor } from '../../users/login.ts';
 import type { User } from '../../users/user.ts';
+
+/** One error for every token that cannot be exchanged, so that it does not tell which check failed. */
+export const invalidTokenError = (which = 'subject_token') =>
+  new AuthError(400, 'invalid_request', `The ${which} is not good for this client.`);
 
 /** Limits and claims of the tokens of an exchange. */
 export interface ExchangeLimits {

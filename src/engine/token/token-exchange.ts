@@ -19,7 +19,7 @@ import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
 import type { Organizations } from '../admission/admission.ts';
 import { admissionError } from '../admission/admission.ts';
-import { exchangeEvents, transferOf } from '../admission/exchange-context.ts';
+import { exchangeEvents, invalidTokenError, transferOf } from '../admission/exchange-context.ts';
 import { completedRequest } from '../admission/second-factor.ts';
 import { engineEvents } from '../base/engine-declaration.ts';
 import { OIDC_SCOPES, toAudience, toResource } from '../base/request-extensions.ts';
@@ -291,9 +291,6 @@ export async function subjectOf(
     throw invalidTokenError();
   return found;
 }
-
-const invalidTokenError = (which = 'subject_token') =>
-  new AuthError(400, 'invalid_request', `The ${which} is not good for this client.`);
 
 /** Verifies an ID token: it was issued to the application itself, and its session has not ended. */
 async function subjectOfIdToken(

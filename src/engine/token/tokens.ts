@@ -19,6 +19,7 @@ import {
   type ExchangeLimits,
   exchangeEvents,
   exchangeLimits,
+  invalidTokenError,
 } from '../admission/exchange-context.ts';
 import type { CompletedRequest, SecondFactor } from '../admission/second-factor.ts';
 import type { AuthorizationDetail } from '../base/authorization-details.ts';
@@ -210,7 +211,7 @@ async function refuseEndedMeanwhile(
   if (grantId === undefined) return;
   if ((await grantInForce(deps, grantId)) !== undefined) return;
   await grant.destroy();
-  throw new AuthError(400, 'invalid_request', 'The subject_token is not good for this client.');
+  throw invalidTokenError();
 }
 
 /**

@@ -1,4 +1,4 @@
-// Continues the removals of connections and APIs that the end of the process interrupted.
+// Continues the removals of connections, APIs and applications that the end of the process interrupted.
 import type { Store } from '../../store/contract.ts';
 import {
   recordRemoval,
@@ -15,12 +15,12 @@ export interface RecordRemovalDependencies {
 }
 
 export interface PendingRemovals {
-  /** Records that a removal begins. Call it before the connection or API is deleted. */
+  /** Records that a removal begins. Call it before the record is deleted. */
   record(deps: RecordRemovalDependencies, name: string): Promise<void>;
   complete(store: Store, name: string): Promise<void>;
   /**
    * Continues the removals that the end of the process interrupted.
-   * @param exists whether the connection or API still exists: the process ended before it was deleted.
+   * @param exists whether the record still exists: the process ended before it was deleted.
    * @param remove removes what is left, and records that the removal is complete.
    */
   resume(

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { AuthError } from '../../http/errors.ts';
 import { collectionByName, UniqueKeyError } from '../../store/contract.ts';
 import { listAll } from '../../store/list-all.ts';
-import { isRemovalPending } from '../../tenant/pending-removals.ts';
+import { isRemovalPending, isSlowlyRemoved, SLOWLY_REMOVED } from '../../tenant/pending-removals.ts';
 import { removeReferences } from '../../tenant/references.ts';
 import { type Call, type Caller, type CallRequest, callsWith, created, noContent, ok } from './call.ts';
 import { arraySource, cursorQuery, type ListSource, listAnswer, mapped, pageQuery } from './list.ts';
@@ -91,8 +91,8 @@ async function refuseWhilePending<N extends ConfigurationName, D extends Resourc
   { collection, name }: Resource<N, D>,
   record: object,
 ): Promise<void> {
-  if (!(await isRemovalPending(store, collection, record))) return;
-  const member = collection === 'resourceServers' ? 'identifier' : 'name';
+  if (!isSlowlyRemoved(collection) || !(await isRemovalPending(store, collection, record))) return;
+  const { member } = SLOWLY_REMOVED[collection];
   throw apiError(409, `A ${name} with the same ${member} is being deleted, try again later`);
 }
 

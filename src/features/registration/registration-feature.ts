@@ -3,6 +3,7 @@
 // docs/understand/decisions/clients-keys.md#applications-that-register-themselves-are-kept-apart-and-expire
 import type { Context } from 'koa';
 import { z } from 'zod';
+import { endGranted } from '../../engine/base/granted.ts';
 import { presentedToken } from '../../engine/binding/proof-of-possession.ts';
 import type { ClientDocuments } from '../../engine/client/client-documents.ts';
 import {
@@ -28,6 +29,7 @@ import {
   type RegistrationRecord,
   UNUSED_SECONDS,
 } from '../../records/clients/registrations.ts';
+import type { Background } from '../../runtime/background.ts';
 import { type Clock, epochSeconds } from '../../runtime/clock.ts';
 import { hashSecret, isSameSecret, type Random } from '../../runtime/secrets.ts';
 import type { Store } from '../../store/contract.ts';
@@ -39,6 +41,7 @@ export interface RegistrationDependencies {
   config: Pick<TenantConfig, 'settings' | 'clients' | 'customOrigins'>;
   events: Pick<Events, 'record'>;
   clientDocuments: Pick<ClientDocuments, 'keysAt'>;
+  background: Pick<Background, 'run'>;
   random: Random;
   clock: Clock;
   wallClock: Clock;
@@ -138,6 +141,8 @@ const routes: RouteDeclarations<RegistrationDependencies> = {
     handle: async (deps, ctx) => {
       const { id } = await authenticated(deps, ctx);
       await deps.store.collection('registrations').delete(id);
+      // Its client_id comes back to nobody: what an interruption leaves is worth nothing.
+      deps.background.run('the removal of what an application was granted', () => endGranted(deps.store, id));
       deps.events.record({ type: events.sdcr, client_id: id, ip: ctx.ip, description: 'removed' });
       ctx.status = 204;
     },

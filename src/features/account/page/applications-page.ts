@@ -10,7 +10,7 @@ import { languagesOf } from '../../../http/languages.ts';
 import { formFields } from '../../../http/server/body.ts';
 import type { RouteDeclarations } from '../../../http/server/router.ts';
 import type { Frozen } from '../../../records/base/record.ts';
-import { isClientUrl, isStrangerId } from '../../../records/clients/registrations.ts';
+import { isClientUrl } from '../../../records/clients/registrations.ts';
 import { hostOfCallback, isSelfRegistered, isStrict } from '../../../records/clients/third-parties.ts';
 import type { Client } from '../../../records/collections.ts';
 import { type ConsentRecord, consentId } from '../../../records/state/engine.ts';
@@ -132,8 +132,8 @@ async function applicationsOf(deps: ApplicationsDependencies, ctx: Context, user
   const all = await Promise.all(
     [...ids].map(async (id) => {
       const client = await config.client(id);
-      // One that registered itself and is forgotten can do nothing any more.
-      if (client === undefined && isStrangerId(id)) return undefined;
+      // One that was removed or forgotten can do nothing any more.
+      if (client === undefined) return undefined;
       const consent = consents.find(({ client_id }) => client_id === id);
       const clientTokens = tokens.filter(({ client_id }) => client_id === id);
       const used = clientTokens
@@ -141,10 +141,10 @@ async function applicationsOf(deps: ApplicationsDependencies, ctx: Context, user
         .filter((one) => one !== null);
       return {
         id,
-        name: client === undefined ? id : shownClient(client).name,
-        hosts: client !== undefined && isStranger(client) ? hostsOf(client, consent) : [],
+        name: shownClient(client).name,
+        hosts: isStranger(client) ? hostsOf(client, consent) : [],
         documentHost: isClientUrl(id) ? new URL(id).host : undefined,
-        isUnverified: client !== undefined && isSelfRegistered(client),
+        isUnverified: isSelfRegistered(client),
         scopes: await scopesOf(config, consent, clientTokens),
         staysLoggedIn: clientTokens.length > 0,
         used: time(used.sort().at(-1)),

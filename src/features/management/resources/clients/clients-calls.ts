@@ -16,12 +16,14 @@ import type { Client, Records } from '../../../../records/collections.ts';
 import { bindingWarnings } from '../../../../records/connections/samlp.ts';
 import { pageSchema } from '../../../../records/tenant/pages.ts';
 import type { ClientRecord } from '../../../../records/tenant/tenant.ts';
+import type { Background } from '../../../../runtime/background.ts';
 import type { Random } from '../../../../runtime/secrets.ts';
 import type { Store } from '../../../../store/contract.ts';
 import { listAll } from '../../../../store/list-all.ts';
 import { defaultGrantTypes } from '../../../../tenant/declared-records.ts';
 import { type Call, type Caller, callsWith, ok } from '../../call.ts';
 import { requestObjectKeys } from '../../client-keys.ts';
+import { clientRemovals, removeGrantedTo } from '../../client-removal.ts';
 import { letters } from '../../ids.ts';
 import { cursorId, cursorOf, type ListSource } from '../../list.ts';
 import { apiError } from '../../management-errors.ts';
@@ -45,6 +47,7 @@ import { isOfType, registrationsAfter } from './registrations-list.ts';
 
 export interface ClientsDependencies {
   store: Store;
+  background: Background;
   random: Random;
   /** ISO 8601. */
   now(): string;
@@ -140,9 +143,13 @@ const resource: Resource<'clients', ClientsDependencies> = {
       throw apiError(400, 'Its document says what it is: register it to change it', 'invalid_body');
     return isRegistrationId(id) ? changeRegistered(deps, id, body) : undefined;
   },
-  beforeRemoval: async ({ store }, { id }) => {
-    if (isStrangerId(id)) await store.collection('registrations').delete(id);
+  beforeRemoval: async (deps, { id }) => {
+    await clientRemovals.record(deps, id);
+    if (!isStrangerId(id) || !(await deps.store.collection('registrations').delete(id))) return;
+    // It is in no collection that the removal goes on with.
+    endGrantedTo(deps, id);
   },
+  afterRemoval: async (deps, { id }) => endGrantedTo(deps, id),
   orderOf: (client) => `${client.name}\n${client.id}`,
   schema: clientSchema,
   builtInMembers: ['global'],
@@ -199,6 +206,9 @@ const resource: Resource<'clients', ClientsDependencies> = {
       throw apiError(403, 'The account is not allowed to perform this operation.');
   },
 };
+
+const endGrantedTo = ({ store, background }: ClientsDependencies, clientId: string) =>
+  background.run('the removal of what an application was granted', () => removeGrantedTo(store, clientId));
 
 // Applications of strangers, which are not in the collection of the others.
 

@@ -1,0 +1,43 @@
+// Ends what users granted a deleted application, and its refresh tokens: otherwise a new application with the same client_id, which
+// a tenant file can declare, would have them.
+import { endGranted } from '../../engine/base/granted.ts';
+import type { Store } from '../../store/contract.ts';
+import { pendingRemovals } from './pending-removal.ts';
+
+/** The removals of applications whose consents and tokens may be left. */
+export const clientRemovals = pendingRemovals('clients');
+
+/** How many artifacts are read at once. */
+const PAGE = 500;
+
+/** What lasts, and what is worth nothing without it: a code needs its grant. */
+const LASTING = ['Grant:', 'RefreshTokenFamily.sha256:'];
+
+/** Ends what was granted to a deleted application, and notes that it is done. */
+export async function removeGrantedTo(store: Store, clientId: string): Promise<void> {
+  await endGranted(store, clientId);
+  // First-party applications have grants without a consent.
+  const artifacts = store.collection('artifacts');
+  for (const prefix of LASTING) {
+    for (let after: string | undefined; ; ) {
+      const { records, next } = await artifacts.list({
+        where: { field: 'id', prefix },
+        limit: PAGE,
+        ...(after !== undefined && { after }),
+      });
+      const ofClient = records.filter(({ payload }) => payload.clientId === clientId);
+      await Promise.all(ofClient.map(({ id }) => artifacts.delete(id)));
+      if (next === undefined) break;
+      after = next;
+    }
+  }
+  await clientRemovals.complete(store, clientId);
+}
+
+/** Continues the removals that the end of the process interrupted. */
+export async function resumeClientRemovals(store: Store): Promise<void> {
+  const exists = async (clientId: string) =>
+    (await store.collection('clients').get(clientId)) !== undefined ||
+    (await store.collection('registrations').get(clientId)) !== undefined;
+  await clientRemovals.resume(store, exists, (clientId) => removeGrantedTo(store, clientId));
+}
