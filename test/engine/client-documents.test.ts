@@ -363,6 +363,7 @@ describe('an application that a document describes', () => {
       { client_name: undefined },
       { client_name: 'Harb0ur' },
       { client_name: 'Single page' },
+      { client_name: 'agent.example.com', redirect_uris: [CALLBACK, 'https://agent.example.com/callback'] },
       { client_name: 'Ada\u202egnp' },
       { client_secret: 'x' },
       { client_secret_expires_at: 0 },

@@ -274,6 +274,19 @@ describe('an application that registers itself', () => {
         '',
       ],
       'Z\u0300\u0301\u0302\u0303',
+      // Hosts that are not its own.
+      ...[
+        'accounts.google.com',
+        'Google (accounts.google.com)',
+        'ACCOUNTS.GOOGLE.COM!',
+        'https://google.com/',
+      ],
+      ...[
+        'accounts\uff0egoogle\u3002com',
+        'login to my-bank.co.uk',
+        '\u4f8b\u5b50.\u4e2d\u56fd',
+        'xn--fsqu00a.xn--fiqs8s',
+      ],
     ]
       .map((client_name): object => ({ client_name }))
       .concat([
@@ -305,8 +318,22 @@ describe('an application that registers itself', () => {
       'ตัวแทน',
       'Zoë’s agent 2',
       '👩‍💻'.slice(0, 2),
+      ...['Node.js 24.1 client', 'v1.2.3', 'Dr. Who', 'agent.local'],
     ])
       expect((await register({ client_name })).status, client_name).to.equal(201);
+    const at = (...hosts: string[]) => hosts.map((host) => `https://${host}/callback`);
+    for (const [redirect_uris, status] of [
+      [at('cal.example.com'), 201],
+      [at('cal.example.com:8443'), 201],
+      [['com.example.cal://cal.example.com/callback'], 400],
+      [at('cal.example.com', 'other.example.com'), 400],
+      [[...at('cal.example.com'), 'http://127.0.0.1/callback'], 400],
+      [at('my.cal.example.com'), 400],
+    ] as const)
+      expect(
+        (await register({ client_name: 'Cal (cal.example.com)', redirect_uris })).status,
+        redirect_uris.join(),
+      ).to.equal(status);
     const long = await register({ padding: 'x'.repeat(9_000) });
     expect(long.status).to.equal(413);
     expect(

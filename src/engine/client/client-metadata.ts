@@ -1,11 +1,13 @@
 // What a stranger's application says of itself, when it registers (RFC 7591 §2, OpenID Connect Registration 1.0 §2) or in the
 // document at its client_id (draft-ietf-oauth-client-id-metadata-document-02 §4), and the record that is made of it.
+import { domainToASCII } from 'node:url';
 import { z } from 'zod';
 import { isLoopback } from '../../http/loopback.ts';
+import { isListedHost } from '../../records/clients/allowed-urls.ts';
 import { type CREDENTIAL_ALGORITHMS, credentialSchema } from '../../records/clients/client-credentials.ts';
 import { clientSchema } from '../../records/clients/clients.ts';
 import { isClientUrl } from '../../records/clients/registrations.ts';
-import { recipientOf, STRANGERS } from '../../records/clients/third-parties.ts';
+import { hostOfCallback, recipientOf, STRANGERS } from '../../records/clients/third-parties.ts';
 import type { ClientRecord } from '../../records/tenant/tenant.ts';
 import type { Config } from '../../tenant/config.ts';
 
@@ -154,7 +156,24 @@ export function registrationFault(
   if (SCRIPTS.filter((script) => script.test(name)).length > 1) return fault('client_name mixes alphabets');
   if (UNUSUAL.test(name)) return fault('client_name has letters of an alphabet that names cannot have');
   const taken = takenNames.map(skeleton);
-  return taken.includes(skeleton(name)) ? fault('client_name is taken') : undefined;
+  if (taken.includes(skeleton(name))) return fault('client_name is taken');
+  return namesOtherHost(registration) ? fault('client_name names a host that is not its own') : undefined;
+}
+
+// docs/understand/decisions/clients-keys.md#a-name-contains-no-host-but-its-own
+/** Whether the name of an application contains a host other than that of its document, or else of all its callbacks. */
+function namesOtherHost({ client_name: name = '', ...registration }: Registration): boolean {
+  const clientId = 'client_id' in registration ? String(registration.client_id) : '';
+  const places = isClientUrl(clientId) ? [clientId] : registration.redirect_uris;
+  const words = name
+    .normalize('NFKC')
+    // Marks that stand for the dot of a host (UTS #46 §2.3), or look like it.
+    .replace(/[\u3002\u2024\u00b7]/g, '.')
+    .split(/[^\p{L}\p{M}\p{N}.-]+/u)
+    .map((word) => domainToASCII(word.replace(/^[.-]+|[.-]+$/g, '')));
+  return words
+    .filter((word) => word !== '' && isListedHost(word))
+    .some((word) => !places.every((uri) => hostOfCallback(uri)?.replace(/:\d+$/, '') === word));
 }
 
 /** Characters that are not seen, that change how others are shown, or that draw on their neighbours. */

@@ -58,6 +58,12 @@ const isPublicSuffix = (host: string): boolean => registrableDomain(host) === un
 export const registrableDomain = (host: string): string | undefined =>
   publicSuffixes().getDomain(host, { allowPrivateDomains: true }) ?? undefined;
 
+/** Whether a name is that of a host below a suffix that the Public Suffix List knows: `node.js` is none. */
+export function isListedHost(host: string): boolean {
+  const { domain, isIcann, isPrivate } = publicSuffixes().parse(host, { allowPrivateDomains: true });
+  return domain !== null && (isIcann === true || isPrivate === true);
+}
+
 /** Returns the pattern that an entry is; undefined for any other entry, and for a pattern that is not allowed. */
 function patternOf(entry: string): Pattern | undefined {
   const found = PATTERN.exec(entry);
