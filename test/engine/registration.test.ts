@@ -728,6 +728,30 @@ describe('an application that registers itself', () => {
       expect((await authorize(createAgent(server), request(client_id))).status).to.equal(400);
     });
 
+    it('is in no list that selects among more than are read for it, which is refused, and else in each', async () => {
+      const { client_id } = await registered({ client_name: 'Selected' });
+      const list = (query: string) =>
+        managed(server, 'GET', `/clients?external_metadata_type=dcr&per_page=100&${query}`);
+      const { app_type } = (await managed(server, 'GET', `/clients/${client_id}`)).body;
+      const selecting = [`app_type=${app_type}`, 'q=client_grant.allow_any_organization:true'];
+      expect(JSON.stringify((await list(`app_type=${app_type}`)).body)).to.contain(client_id);
+      const registrations = server.store.collection('registrations');
+      const one = await registrations.get(client_id);
+      const ids = Array.from({ length: 1_001 }, (_, n) => `tpc_${String(n).padStart(32, 'm')}`);
+      for (const id of ids)
+        await registrations.insert({ ...one, id, client: { ...one?.client, client_id: id, id } } as never);
+      try {
+        for (const query of selecting) {
+          const { status, body } = await list(query);
+          expect([status, body.errorCode], query).to.deep.equal([400, 'invalid_query_string']);
+        }
+        expect((await list('')).status).to.equal(200);
+      } finally {
+        for (const id of ids) await registrations.delete(id);
+      }
+      for (const query of selecting) expect((await list(query)).status, query).to.equal(200);
+    });
+
     it('is in the log', async () => {
       const { client_id } = await registered();
       await register({ redirect_uris: ['x'] });

@@ -215,18 +215,34 @@ const endGrantedTo = ({ store, background }: ClientsDependencies, clientId: stri
 /** How many of them a list has: those that registered last. */
 const MAX_LISTED = 1_000;
 
-/** Returns those of a list that asks for third parties, or for what registered itself. */
+/**
+ * Returns those of a list that asks for third parties, or for what registered itself.
+ * @throws AuthError 400 where it selects among more than are read for a request: the answer would lack some that it asks for.
+ */
 async function registered(
-  { store }: ClientsDependencies,
-  { is_first_party: isFirst, external_metadata_type: type }: Readonly<Record<string, unknown>>,
+  deps: ClientsDependencies,
+  query: Readonly<Record<string, unknown>>,
 ): Promise<Client[]> {
+  const { is_first_party: isFirst, external_metadata_type: type, external_client_id: externalId } = query;
   if (type === undefined && isFirst !== false) return [];
+  if (typeof externalId === 'string') {
+    // That of an application that a document describes is its client_id.
+    const found = await registeredClient(deps, externalId);
+    return found === undefined ? [] : [found];
+  }
   const sort = { field: 'created_at', descending: true } as const;
   const where = type === 'dcr' || type === 'cimd' ? isOfType(type) : undefined;
-  const { records } = await store
+  const { records } = await deps.store
     .collection('registrations')
-    .list({ sort, limit: MAX_LISTED, ...(where && { where }) });
-  return records.map(({ client }) => client as Client);
+    .list({ sort, limit: MAX_LISTED + 1, ...(where && { where }) });
+  const selects = query.app_type !== undefined || query.q !== undefined;
+  if (selects && records.length > MAX_LISTED)
+    throw apiError(
+      400,
+      `More than ${MAX_LISTED} applications registered themselves: list them by external_metadata_type, without app_type and q`,
+      'invalid_query_string',
+    );
+  return records.slice(0, MAX_LISTED).map(({ client }) => client as Client);
 }
 
 /** Returns the list of those alone, as long as it may be; undefined for one that selects among them, or has others. */
