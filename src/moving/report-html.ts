@@ -27,15 +27,19 @@ const STYLE = `
 @media (prefers-color-scheme:dark){:root{--page:#0e131b;--card:#171e29;--ink:#e8edf4;--soft:#a2aebd;--line:#2b3644;--link:#8fb2ff;
 --absent:#ffa79d;--absent-bg:#44201c;--needs:#f5c66b;--needs-bg:#3d2e10;--differs:#a9c2ff;--differs-bg:#1d2b4e;--here:#8fdcae;--here-bg:#163524}}
 *{box-sizing:border-box}
-body{margin:0;background:var(--page);color:var(--ink);font:16px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}
+body{margin:0;background:var(--page);color:var(--ink);font:16px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif;overflow-wrap:anywhere}
 main{max-width:64rem;margin:0 auto;padding:2rem 1rem 4rem}
-h1{font-size:1.6rem;line-height:1.2;margin:0 0 .3rem;overflow-wrap:anywhere}
-h2{font-size:1.15rem;margin:2.2rem 0 .7rem}
+h1{font-size:1.6rem;line-height:1.2;margin:0 0 .3rem}
+h2{font-size:1.15rem;margin:0;display:inline}
 h3{font-size:1rem;margin:1.2rem 0 .3rem}
 p{margin:.3rem 0}
+section{margin-top:1.4rem}
+summary{cursor:pointer;padding:.4rem 0}
+section>details>:not(summary){margin-top:.3rem}
 .soft{color:var(--soft)}
-.counts{display:grid;grid-template-columns:repeat(auto-fit,minmax(11rem,1fr));gap:.75rem;margin:1.4rem 0 0;padding:0;list-style:none}
+.counts{display:grid;grid-template-columns:repeat(auto-fit,minmax(8rem,1fr));gap:.75rem;margin:1.4rem 0 0;padding:0;list-style:none}
 .counts li{background:var(--card);border:1px solid var(--line);border-radius:.6rem;padding:.8rem 1rem}
+.counts .badge{white-space:normal}
 .counts b{display:block;font-size:1.9rem;line-height:1.1;font-variant-numeric:tabular-nums}
 .card{background:var(--card);border:1px solid var(--line);border-radius:.6rem;overflow:hidden}
 .card>*{padding:.8rem 1rem}
@@ -47,9 +51,8 @@ p{margin:.3rem 0}
 .mark{font-weight:700;margin-right:.4rem}
 dl{margin:.3rem 0 0}dt{margin-top:.6rem}dd{margin:0}
 ul.at{margin:.3rem 0 0;padding-left:1.1rem;font-size:.9rem;color:var(--soft)}
-ul.at li,code,td{overflow-wrap:anywhere}
 code{font:.88em ui-monospace,SFMono-Regular,Menlo,Consolas,monospace}
-pre{margin:0;font:.85rem/1.5 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;white-space:pre-wrap;overflow-wrap:anywhere}
+pre{margin:0;font:.85rem/1.5 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;white-space:pre-wrap}
 .scroll{overflow-x:auto;padding:0}
 table{border-collapse:collapse;width:100%;font-size:.92rem}
 th,td{text-align:left;padding:.4rem .9rem;vertical-align:top}
@@ -57,7 +60,9 @@ th{color:var(--soft);font-weight:600}
 tr+tr td,tbody tr:first-child td{border-top:1px solid var(--line)}
 td.name{min-width:12rem}
 a{color:var(--link)}
-@media print{body{background:#fff}.card,.counts li{break-inside:avoid}}
+@media (max-width:40rem){main{padding-top:1.2rem}thead{display:none}tbody,tr,td{display:block}td,td.name{padding:.1rem 1rem;min-width:0}
+tr{padding:.6rem 0}tr+tr{border-top:1px solid var(--line)}tr+tr td,tbody tr:first-child td{border-top:0}}
+@media print{details::details-content{content-visibility:visible;block-size:auto}body{background:#fff}.card,.counts li{break-inside:avoid}}
 `;
 
 /** @param madeAt ISO 8601. */
@@ -76,6 +81,7 @@ export function htmlOf(report: Report, madeAt: string): string {
     block(
       'Cannot be taken as it is',
       faults.map((fault) => `<p class="fault">${escaped(fault)}</p>`),
+      { isOpen: true },
     ),
     block(
       'Values to set',
@@ -83,16 +89,23 @@ export function htmlOf(report: Report, madeAt: string): string {
         ({ find, variables }) =>
           `<div><p class="soft">From ${escaped(find)}</p><dl>${variables.map(variableHtml).join('')}</dl></div>`,
       ),
-      'As environment variables of the server and of the commands.',
+      { isOpen: true, note: 'As environment variables of the server and of the commands.' },
     ),
-    block('Not in force: what users will notice', absent.map(noteHtml)),
+    block('Not in force: what users will notice', absent.map(noteHtml), { isOpen: true }),
     block('In force, differently', different.map(noteHtml)),
-    users === undefined ? '' : block('Users', [`<pre>${escaped(users.lines.join('\n'))}</pre>`]),
+    users === undefined
+      ? ''
+      : block('Users', [`<pre>${escaped(users.lines.join('\n'))}</pre>`], { isOpen: true }),
     users === undefined || users.refused.length === 0
       ? ''
-      : block('Users who cannot be taken', [`<pre>${escaped(users.refused.join('\n'))}</pre>`]),
+      : block(`Users who cannot be taken (${users.refused.length})`, [
+          `<pre>${escaped(users.refused.join('\n'))}</pre>`,
+        ]),
     tasksHtml(tasks, report),
-    `<h2>All objects</h2><div class="card"><div class="scroll"><table><thead><tr><th>Verdict</th><th>Kind</th><th>Name</th><th>Notes and values</th></tr></thead><tbody>${rows(objects, [...absent, ...different])}</tbody></table></div></div>`,
+    section(
+      `All objects (${objects.length})`,
+      `<div class="card"><div class="scroll"><table><thead><tr><th>Verdict</th><th>Kind</th><th>Name</th><th>Notes and values</th></tr></thead><tbody>${rows(objects, [...absent, ...different])}</tbody></table></div></div>`,
+    ),
   ];
   return `<!doctype html>
 <html lang="en">
@@ -111,11 +124,21 @@ ${parts.filter((part) => part !== '').join('\n')}
 
 const badge = (verdict: Verdict): string => `<span class="badge ${CLASS[verdict]}">${verdict}</span>`;
 
-function block(title: string, cards: readonly string[], note?: string): string {
+interface Shown {
+  /** What is to be done is open at first, long lists are not. */
+  isOpen?: boolean;
+  note?: string;
+}
+
+function block(title: string, cards: readonly string[], { note, ...shown }: Shown = {}): string {
   if (cards.length === 0) return '';
   const said = note === undefined ? '' : `<p class="soft">${escaped(note)}</p>`;
-  return `<h2>${escaped(title)}</h2>${said}<div class="card">${cards.join('')}</div>`;
+  return section(title, `${said}<div class="card">${cards.join('')}</div>`, shown);
 }
+
+/** A browser opens a closed one by itself for a link into it, and when it finds a text there. */
+const section = (title: string, html: string, { isOpen = false }: Shown = {}): string =>
+  `<section><details${isOpen ? ' open' : ''}><summary><h2>${escaped(title)}</h2></summary>${html}</details></section>`;
 
 function variableHtml({ variable, needs }: ReturnType<typeof valuesOf>[number]['variables'][number]): string {
   const write = needs[0]?.write;
@@ -127,8 +150,15 @@ function variableHtml({ variable, needs }: ReturnType<typeof valuesOf>[number]['
   return `<dt><code><b>${escaped(variable)}</b></code>${there}</dt><dd>${places(about)}</dd>`;
 }
 
-const places = (all: readonly string[]): string =>
-  `<ul class="at">${all.map((one) => `<li>${escaped(one)}</li>`).join('')}</ul>`;
+/** More than these are closed at first. */
+const MANY = 5;
+
+function places(all: readonly string[]): string {
+  const list = `<ul class="at">${all.map((one) => `<li>${escaped(one)}</li>`).join('')}</ul>`;
+  return all.length > MANY
+    ? `<details><summary class="soft">${all.length} places</summary>${list}</details>`
+    : list;
+}
 
 function noteHtml({ mark, says, decision, objects }: Note): string {
   const why = decision === undefined ? '' : `<p class="soft">Why: <code>docs/${escaped(decision)}</code></p>`;
@@ -151,7 +181,7 @@ function tasksHtml(groups: readonly TaskGroup[], { origin, isExampleOrigin }: Re
         )
         .join('')}</ul></div>`,
   );
-  return `<h2>To do at others</h2>${note}<div class="card">${cards.join('')}</div>`;
+  return section('To do at others', `${note}<div class="card">${cards.join('')}</div>`, { isOpen: true });
 }
 
 function rows(objects: readonly AssessedObject[], notes: readonly Note[]): string {

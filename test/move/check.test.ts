@@ -1,9 +1,13 @@
+/// <reference lib="dom" />
 // `gatehouse move check`: what it says of an export of the hosted service.
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { expect } from 'chai';
 import type { Report } from '../../src/moving/report.ts';
+import { NARROWEST } from '../support/accessibility.ts';
+import { launchBrowser } from '../support/browser.ts';
 import { runCommand } from '../support/command.ts';
 
 const COMPLETE = `
@@ -303,6 +307,55 @@ resourceServers: [{ name: Orders, identifier: 'https://orders' }]
       .not.to.contain('<img')
       .and.not.to.match(/<script|<link|src=["']|https?:\/\/(?!login\.example)/);
     expect(html).to.contain("default-src 'none'");
+  });
+
+  it('writes an HTML file that fits a phone: what to do is open, long lists are closed until a link leads into them', async () => {
+    const long = 'a-very-long-name-without-a-place-to-break-it'.repeat(3);
+    const clients = Array.from({ length: 9 }, (_, n) => ({ name: `${long} ${n}`, app_type: 'regular_web' }));
+    const rule = { name: 'r', script: 'function (u, c, cb) { cb(null, u, c); }', enabled: true };
+    await check(
+      JSON.stringify({
+        clients,
+        rules: [rule],
+        hooks: [{ name: long, script: 'x' }],
+        organizations: [{ display_name: long }],
+      }),
+      {},
+      '--html',
+      'r.html',
+    );
+    const browser = await launchBrowser(undefined, { draws: false });
+    try {
+      const context = await browser.newContext({ viewport: NARROWEST });
+      const page = await context.newPage();
+      await page.goto(pathToFileURL(join(cwd, 'r.html')).href);
+      const sections = () =>
+        page
+          .locator('section > details')
+          .evaluateAll((all) =>
+            all.map((one) => `${one.querySelector('h2')?.textContent}: ${(one as HTMLDetailsElement).open}`),
+          );
+      expect(await sections()).to.deep.equal([
+        'Cannot be taken as it is: true',
+        'Values to set: true',
+        'Not in force: what users will notice: true',
+        'In force, differently: false',
+        'To do at others: true',
+        'All objects (12): false',
+      ]);
+      await page.goto(`${pathToFileURL(join(cwd, 'r.html')).href}#D1`);
+      expect((await sections())[3]).to.equal('In force, differently: true');
+      const tooWide = await page.evaluate(() => {
+        for (const one of document.querySelectorAll('details')) one.open = true;
+        const edge = document.documentElement.clientWidth;
+        return [...document.querySelectorAll('body *')]
+          .filter((one) => one.getBoundingClientRect().right > edge || one.scrollWidth > edge)
+          .map((one) => one.outerHTML.slice(0, 99));
+      });
+      expect(tooWide).to.deep.equal([]);
+    } finally {
+      await browser.close();
+    }
   });
 
   it('shows no secret of the export', async () => {
