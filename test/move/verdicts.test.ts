@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { RULES } from '../../src/moving/assess.ts';
-import { hasVerdict } from '../../src/moving/verdicts/verdict.ts';
+import { hasVerdict, statementsOf } from '../../src/moving/verdicts/verdict.ts';
 import { clientMembers, schemaMembers } from './deploy-tool-members.ts';
 
 const without = (members: readonly string[][]) =>
@@ -27,6 +27,17 @@ describe('the verdicts of gatehouse move check', () => {
       .trim()
       .split('\n');
     expect(without(members.map((path) => path.split('.')))).to.deep.equal([]);
+  });
+
+  it('are about a value: what is switched off there and stays on here is not in force', () => {
+    const verdicts = (section: string, item: Record<string, unknown>) =>
+      statementsOf(RULES, item, [section], item).map(({ verdict, path }) => `${path.join('.')}: ${verdict}`);
+    const tenant = (isOn: boolean) => verdicts('tenant', { flags: { enable_sso: isOn } });
+    const database = (active: boolean) =>
+      verdicts('databases', { options: { mfa: { active, return_enroll_settings: true } } });
+    expect([...tenant(true), ...database(true)]).to.deep.equal([]);
+    expect(tenant(false)).to.deep.equal(['tenant.flags.enable_sso: not in force']);
+    expect(database(false)).to.deep.equal(['databases.options.mfa: not in force']);
   });
 
   it('name documents that exist', () => {

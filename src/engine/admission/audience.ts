@@ -55,7 +55,7 @@ export function resourceIndicators(deps: AudienceDependencies): ResourceIndicato
         audience,
         scope: scope.join(' '),
         accessTokenFormat: 'jwt',
-        accessTokenTTL: lifetime(api, ctx, client),
+        accessTokenTTL: lifetime(api, ctx),
         jwt: { sign: signing(api, client), ...accessTokenEncryption(api) },
       };
     },
@@ -128,14 +128,10 @@ function isClientCredentials(ctx: KoaContextWithOIDC): boolean {
 }
 
 // docs/understand/decisions/tokens.md#tokens-live-as-long-as-the-api-and-the-application-say
-/**
- * Returns the lifetime of an access token, seconds; one that a single-page application gets from /authorize has the
- * shorter "web" lifetime.
- */
-function lifetime(api: Api, ctx: KoaContextWithOIDC, client: Client): number {
-  const frontChannel = ctx.oidc.params?.response_type !== undefined;
-  const web = frontChannel && applicationSettings(client).appType === 'spa';
-  return web ? Math.min(api.token_lifetime_for_web, api.token_lifetime) : api.token_lifetime;
+/** Returns the lifetime of an access token, seconds; one that /authorize answers with has the shorter "web" lifetime. */
+function lifetime(api: Api, ctx: KoaContextWithOIDC): number {
+  const isFrontChannel = ctx.oidc.params?.response_type !== undefined;
+  return isFrontChannel ? Math.min(api.token_lifetime_for_web, api.token_lifetime) : api.token_lifetime;
 }
 
 function signing(api: Api, client: Client): NonNullable<NonNullable<ResourceServer['jwt']>['sign']> {

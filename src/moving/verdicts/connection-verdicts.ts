@@ -38,7 +38,10 @@ const common = (section: string): Rules => ({
     'identity assertions of the company’s server are not exchanged',
     (value) => (value as Item | null)?.status === 'enabled',
   ),
-  [`${section}.options.mfa`]: inForce,
+  [`${section}.options.mfa`]: absent(
+    'guardianPolicies ask users of this connection for a second factor, too',
+    (value) => (value as Item | null)?.active === false,
+  ),
   [`${section}.options.strategy_version`]: inForce,
 });
 

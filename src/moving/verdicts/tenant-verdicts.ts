@@ -12,7 +12,6 @@ const SILENT_FLAGS = [
     'enable_apis_section',
     'enable_pipeline2',
     'enable_idtoken_api2',
-    'enable_sso',
     'disable_impersonation',
     'universal_login',
   ],
@@ -78,6 +77,10 @@ export const tenantRules: Rules = {
   'tenant.flags.enforce_client_authentication_on_passwordless_start': differently(
     '/passwordless/start always refuses a confidential application without its authentication',
     'clients-keys.md#passwordlessverify-authenticates-confidential-applications',
+    isFalse,
+  ),
+  'tenant.flags.enable_sso': absent(
+    'users with a session are not asked to confirm a login: single sign-on is on for all applications',
     isFalse,
   ),
   'tenant.flags.remove_alg_from_jwks': absent('keys at /.well-known/jwks.json name their algorithm', isTrue),
