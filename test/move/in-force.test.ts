@@ -17,7 +17,7 @@ import {
   webRequest,
 } from '../support/flows.ts';
 import { messagesTo, nextMessageTo } from '../support/inbox.ts';
-import { prepareReset } from '../support/reset.ts';
+import { prepareReset, resetForm } from '../support/reset.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
 const SECRET = 'a-secret-of-at-least-32-characters!';
@@ -99,7 +99,12 @@ const tenant = {
     session_lifetime: 2,
     idle_session_lifetime: 1,
     default_audience: 'urn:default',
-    flags: { enable_public_signup_user_exists_error: true, enable_sso: false },
+    flags: {
+      enable_public_signup_user_exists_error: true,
+      enable_sso: false,
+      enable_idtoken_api2: true,
+      change_pwd_flow_v1: true,
+    },
   },
   attackProtection: {
     ...base.attackProtection,
@@ -372,10 +377,9 @@ describe('a member in force', () => {
           });
         await ask('no-reset');
         await ask('unlocked');
-        await nextMessageTo(server, email, 1, 'link');
-        expect(
-          (await messagesTo(server, email)).filter(({ link }) => link?.includes('reset')),
-        ).to.have.length(1);
+        const isReset = ({ link }: { link?: string }) => link?.includes('/u/reset-password?') === true;
+        await nextMessageTo(server, email, 1, isReset);
+        expect((await messagesTo(server, email)).filter(isReset)).to.have.length(1);
       },
     ],
     [
@@ -655,6 +659,23 @@ describe('a member in force', () => {
     const agent = createAgent(server);
     await logIn(agent, server, request('plain'));
     expect(await answerTo('alone', { prompt: 'none' }, agent)).to.have.property('code');
+  });
+
+  it('is unlike the flag enable_idtoken_api2: the Management API takes no ID token', async () => {
+    const { id_token } = await byPassword('plain', { scope: 'openid' });
+    const answer = await createAgent(server).request(`/api/v2/users/${payload(id_token).sub}`, {
+      headers: { authorization: `Bearer ${id_token}` },
+    });
+    expect(answer.status).to.equal(401);
+  });
+
+  it('is unlike the flag change_pwd_flow_v1: a password that is sent with the request for a mail is not taken', async () => {
+    const json = { client_id: 'plain', connection: 'users', email: USER.email, password: 'Sent-Before-1' };
+    await createAgent(server).request('/dbconnections/change_password', { json });
+    const send = await resetForm(server, (await nextMessageTo(server, USER.email, 1, 'link')).link ?? '');
+    expect((await byPassword('plain', { password: 'Sent-Before-1' })).status).to.equal(403);
+    expect((await send('')).status).to.equal(400);
+    expect((await byPassword('plain')).status).to.equal(200);
   });
 
   for (const [member, does, see] of EFFECTS) it(`${member} ${does}`, see);

@@ -29,14 +29,29 @@ describe('the verdicts of gatehouse move check', () => {
     expect(without(members.map((path) => path.split('.')))).to.deep.equal([]);
   });
 
-  it('are about a value: what is switched off there and stays on here is not in force', () => {
+  it('are about a value: what is switched there to what is not so here is not in force', () => {
     const verdicts = (section: string, item: Record<string, unknown>) =>
       statementsOf(RULES, item, [section], item).map(({ verdict, path }) => `${path.join('.')}: ${verdict}`);
-    const tenant = (isOn: boolean) => verdicts('tenant', { flags: { enable_sso: isOn } });
+    const tenant = (isOn: boolean) =>
+      verdicts('tenant', {
+        flags: {
+          enable_sso: isOn,
+          trust_azure_adfs_email_verified_connection_property: isOn,
+          enable_idtoken_api2: !isOn,
+          change_pwd_flow_v1: !isOn,
+        },
+      });
     const database = (active: boolean) =>
       verdicts('databases', { options: { mfa: { active, return_enroll_settings: true } } });
     expect([...tenant(true), ...database(true)]).to.deep.equal([]);
-    expect(tenant(false)).to.deep.equal(['tenant.flags.enable_sso: not in force']);
+    expect(tenant(false)).to.deep.equal(
+      [
+        'enable_sso',
+        'trust_azure_adfs_email_verified_connection_property',
+        'enable_idtoken_api2',
+        'change_pwd_flow_v1',
+      ].map((name) => `tenant.flags.${name}: not in force`),
+    );
     expect(database(false)).to.deep.equal(['databases.options.mfa: not in force']);
   });
 

@@ -8,16 +8,9 @@ const isEnabled = (value: unknown) => (value as Item | null)?.enabled === true;
 
 /** Flags of the dashboard, and those that say what is always so here. */
 const SILENT_FLAGS = [
-  ...[
-    'enable_apis_section',
-    'enable_pipeline2',
-    'enable_idtoken_api2',
-    'disable_impersonation',
-    'universal_login',
-  ],
+  ...['enable_apis_section', 'enable_pipeline2', 'disable_impersonation', 'universal_login'],
   ...[
     'allow_changing_enable_sso',
-    'change_pwd_flow_v1',
     'dashboard_log_streams_next',
     'dashboard_insights_view',
     'dashboard_ui_next',
@@ -43,8 +36,7 @@ const SILENT_FLAGS = [
     'require_pushed_authorization_requests',
     'session_management',
   ],
-  ...['standard_claims', 'trust_azure_adfs_email_verified_connection_property'],
-  ...[],
+  ...['standard_claims'],
   ...['force_default_audience'],
 ];
 
@@ -77,6 +69,15 @@ export const tenantRules: Rules = {
   'tenant.flags.enforce_client_authentication_on_passwordless_start': differently(
     '/passwordless/start always refuses a confidential application without its authentication',
     'clients-keys.md#passwordlessverify-authenticates-confidential-applications',
+    isFalse,
+  ),
+  'tenant.flags.enable_idtoken_api2': absent('the Management API does not accept ID tokens', isTrue),
+  'tenant.flags.change_pwd_flow_v1': absent(
+    'a new password cannot be sent before its mail: users enter it on the page behind the link',
+    isTrue,
+  ),
+  'tenant.flags.trust_azure_adfs_email_verified_connection_property': absent(
+    'addresses from Azure AD and AD FS are verified where should_trust_email_verified_connection of the connection says so',
     isFalse,
   ),
   'tenant.flags.enable_sso': absent(
