@@ -1,4 +1,4 @@
-// `gatehouse move out`: the tenant in the forms that the hosted service and its tools take.
+// `gatehouse move out`: the tenant as a file of its own, and its users in the forms that the hosted service takes.
 import { mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { IMPORT_BYTES, leavingFiles } from '../../moving/leaving-files.ts';
@@ -13,7 +13,7 @@ import type { CommandContext, CommandDeclaration } from '../command.ts';
 export const moveOut: CommandDeclaration = {
   name: 'move out',
   description:
-    'write the tenant and its users, with password hashes, in the forms that the hosted service takes: whoever reads them may try passwords',
+    'write the tenant file, and the users with password hashes in the forms that the hosted service takes: whoever reads them may try passwords',
   options: (command) =>
     void command.requiredOption('-o, --output <folder>', 'where to: a folder that is not there yet'),
   run: (context, options: { output: string }) => moveTenantOut(context, options.output),
