@@ -196,7 +196,12 @@ describe('a resource indicator', () => {
     expect(await allow(first)).to.have.property('code');
     // What a protected resource names in its 403 `insufficient_scope`, alone or with what the application has.
     const second = await follow(browser, await authorize(browser, request('tools:write')), server.url);
-    expect(second.text).to.contain('tools:write').and.not.contain('tools:read');
+    const [, added = '', allowed = ''] =
+      /<section class="added".*?>(.*)<\/section>.*<section class="allowed"(.*)<\/section>/s.exec(
+        second.text,
+      ) ?? [];
+    expect(added).to.contain('tools:write').and.not.contain('tools:read');
+    expect(allowed).to.contain('tools:read').and.not.contain('tools:write');
     expect(await allow(second)).to.have.property('code');
     const both = await authorize(browser, request('tools:read tools:write', { prompt: 'none' }));
     const { code } = responseOf(both);
