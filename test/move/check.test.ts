@@ -1,4 +1,3 @@
-/// <reference lib="dom" />
 // `gatehouse move check`: what it says of an export of the hosted service.
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -333,7 +332,7 @@ resourceServers: [{ name: Orders, identifier: 'https://orders' }]
         page
           .locator('section > details')
           .evaluateAll((all) =>
-            all.map((one) => `${one.querySelector('h2')?.textContent}: ${(one as HTMLDetailsElement).open}`),
+            all.map((one) => `${one.querySelector('h2')?.textContent}: ${one.hasAttribute('open')}`),
           );
       expect(await sections()).to.deep.equal([
         'Cannot be taken as it is: true',
@@ -345,13 +344,13 @@ resourceServers: [{ name: Orders, identifier: 'https://orders' }]
       ]);
       await page.goto(`${pathToFileURL(join(cwd, 'r.html')).href}#D1`);
       expect((await sections())[3]).to.equal('In force, differently: true');
-      const tooWide = await page.evaluate(() => {
+      const tooWide = await page.evaluate(`(() => {
         for (const one of document.querySelectorAll('details')) one.open = true;
         const edge = document.documentElement.clientWidth;
         return [...document.querySelectorAll('body *')]
           .filter((one) => one.getBoundingClientRect().right > edge || one.scrollWidth > edge)
           .map((one) => one.outerHTML.slice(0, 99));
-      });
+      })()`);
       expect(tooWide).to.deep.equal([]);
     } finally {
       await browser.close();
