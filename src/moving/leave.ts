@@ -1,7 +1,7 @@
 // What `gatehouse move out` writes about users: in the form of the hosted service's export of users, of its import files, and of
 // the memberships that `gatehouse move in` reads.
 import { DATABASE } from '../records/connections/connections.ts';
-import type { PROFILE_CLAIMS, UserRecord } from '../records/users/users.ts';
+import { INTERNAL_MEMBERS, type PROFILE_CLAIMS, type UserRecord } from '../records/users/users.ts';
 import type { Store } from '../store/contract.ts';
 import { listAll } from '../store/list-all.ts';
 import { type Identity, isLinked, originalUserId, primaryIdentity } from '../users/changes.ts';
@@ -28,15 +28,7 @@ export const importName = (connection: string, hasEmail: boolean) =>
 const PAGE = 100;
 
 /** Members of a record that no export has: those of this server alone, and what has files of its own. */
-const OWN = new Set<string>([
-  'id',
-  'expiresAt',
-  'email_history',
-  'access_ended_at',
-  'factor_left_behind',
-  'roles',
-  'permissions',
-]);
+const OWN = new Set<string>(['id', 'roles', 'permissions', ...INTERNAL_MEMBERS]);
 
 /** Yields what the files have, some users at a time. @throws Error if the process is about to end */
 export async function* leavingLines(store: Store, between: BatchPauses): AsyncGenerator<LeavingLines> {

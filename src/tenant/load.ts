@@ -340,13 +340,13 @@ function organizationGrantWarnings({
   clientGrants,
   unmanaged,
 }: TenantFile): string[] {
+  // The store may have those that the file does not manage.
+  if (unmanaged !== undefined) return [];
   const clientId = clientIdOf({ clients });
   const grants = clientGrants.map((grant) => ({
     ...grant,
     client_id: grant.client_id && clientId(grant.client_id),
   }));
-  // The store may have those that the file does not manage.
-  if (unmanaged !== undefined) return [];
   return organizations.flatMap(({ client_grants: entries = [] }, at) =>
     grantsOfEntries(entries, grants, clientId).unclear.map(
       ({ index, says }) => `organizations[${at}].client_grants[${index}]: ${says}`,

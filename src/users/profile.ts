@@ -3,7 +3,7 @@
 import { normalizeEmail } from '../records/base/email.ts';
 import type { Frozen } from '../records/base/record.ts';
 import { type ClaimTarget, type CustomClaim, claimPath } from '../records/users/custom-claims.ts';
-import { PROFILE_CLAIMS, SERVER_MEMBERS, type UserRecord } from '../records/users/users.ts';
+import { INTERNAL_MEMBERS, PROFILE_CLAIMS, SERVER_MEMBERS, type UserRecord } from '../records/users/users.ts';
 import type { UpstreamUser } from './upstream-user.ts';
 
 /**
@@ -155,17 +155,8 @@ const RESERVED_NAMES = new Set([
     'permissions',
   ],
   ...SERVER_MEMBERS,
-  ...[
-    'multifactor',
-    'email_history',
-    'access_ended_at',
-    'factor_left_behind',
-    'expiresAt',
-    'sub',
-    '__proto__',
-    'constructor',
-    'prototype',
-  ],
+  ...INTERNAL_MEMBERS,
+  ...['multifactor', 'sub', '__proto__', 'constructor', 'prototype'],
 ]);
 
 function persistent({

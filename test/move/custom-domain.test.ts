@@ -106,11 +106,13 @@ describe('a session of the old tenant’s custom domain', () => {
     old.seen = [];
     return browser;
   };
-  const oldCookiesOf = ({ here }: Browser) =>
-    here
-      .cookies()
-      .map((one) => one.name)
-      .filter((one) => one.startsWith('auth0'));
+  const oldOnes = ({ here }: Browser) => here.cookies().filter((one) => one.name.startsWith('auth0'));
+  const oldCookiesOf = (browser: Browser) => oldOnes(browser).map((one) => one.name);
+  /** The header that would send them. */
+  const copyOf = (browser: Browser) =>
+    oldOnes(browser)
+      .map((one) => `${one.name}=${one.value}`)
+      .join('; ');
   const begin = async (browser: Browser, over = {}) =>
     browser.follow(await authorize(browser.here, webRequest(over)));
   const silently = (browser: Browser, over = {}) => begin(browser, { prompt: 'none', ...over });
@@ -387,11 +389,7 @@ describe('a session of the old tenant’s custom domain', () => {
 
   it('begins one session here: a copy of the cookies begins no second one, and a logout removes them', async () => {
     const browser = await loggedIn();
-    const copy = browser.here
-      .cookies()
-      .filter((one) => one.name.startsWith('auth0'))
-      .map((one) => `${one.name}=${one.value}`)
-      .join('; ');
+    const copy = copyOf(browser);
     expect(responseOf(await begin(browser))).to.have.property('code');
     const out = await browser.here.get('/v2/logout?client_id=web');
     expect(out.location, 'not by the canonical name').not.to.contain(old.origin);
@@ -405,11 +403,7 @@ describe('a session of the old tenant’s custom domain', () => {
 
   it('that has begun none here is ended there by a logout here', async () => {
     const browser = await loggedIn();
-    const copy = browser.here
-      .cookies()
-      .filter((one) => one.name.startsWith('auth0'))
-      .map((one) => `${one.name}=${one.value}`)
-      .join('; ');
+    const copy = copyOf(browser);
     await browser.here.get('/v2/logout?client_id=web');
     expect(oldCookiesOf(browser)).to.deep.equal([]);
     await until(() => old.asked('/v2/logout').length === 1);

@@ -159,7 +159,8 @@ function smsRenderer({ directory, locales, settings, baseUrl }: TemplatesOptions
 }
 
 /**
- * `tenant` in templates of second factors, and in those of messages to phones, is an object, as in the hosted service; in those of e-mails it is the name.
+ * `tenant` in templates of second factors, and in those of messages to phones, is an object, as in the hosted service; in those of
+ * e-mails it is the name.
  */
 function tenantOf({ tenant: { friendly_name } }: Frozen<TenantRecord>) {
   return { friendly_name, friendlyName: friendly_name, name: friendly_name };

@@ -2,6 +2,7 @@
 // a tenant file can declare, would have them.
 import { endGranted } from '../../engine/base/granted.ts';
 import type { Store } from '../../store/contract.ts';
+import { pagesOf } from '../../store/list-all.ts';
 import { pendingRemovals } from './pending-removal.ts';
 
 /** The removals of applications whose consents and tokens may be left. */
@@ -19,16 +20,9 @@ export async function removeGrantedTo(store: Store, clientId: string): Promise<v
   // First-party applications have grants without a consent.
   const artifacts = store.collection('artifacts');
   for (const prefix of LASTING) {
-    for (let after: string | undefined; ; ) {
-      const { records, next } = await artifacts.list({
-        where: { field: 'id', prefix },
-        limit: PAGE,
-        ...(after !== undefined && { after }),
-      });
-      const ofClient = records.filter(({ payload }) => payload.clientId === clientId);
+    for await (const page of pagesOf(artifacts, { where: { field: 'id', prefix }, limit: PAGE })) {
+      const ofClient = page.filter(({ payload }) => payload.clientId === clientId);
       await Promise.all(ofClient.map(({ id }) => artifacts.delete(id)));
-      if (next === undefined) break;
-      after = next;
     }
   }
   await clientRemovals.complete(store, clientId);

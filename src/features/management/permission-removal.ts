@@ -1,8 +1,9 @@
 // Deletes the client grants of a deleted API, and removes its permissions from all roles and users: otherwise a new API
 // with the same identifier would give them back.
+import type { Stored } from '../../records/base/record.ts';
 import type { PermissionRecord } from '../../records/users/roles.ts';
 import type { Store } from '../../store/contract.ts';
-import { listAll } from '../../store/list-all.ts';
+import { listAll, pagesOf } from '../../store/list-all.ts';
 import { pendingRemovals } from './pending-removal.ts';
 
 /** The removals of APIs whose permissions may be left. */
@@ -10,6 +11,11 @@ export const apiRemovals = pendingRemovals('resourceServers');
 
 /** How many users are read at once. */
 const PAGE = 500;
+
+/** What users and roles have in common here. */
+interface Holder extends Stored {
+  permissions?: PermissionRecord[];
+}
 
 /** Deletes the client grants of a deleted API. */
 export async function removeClientGrantsOf(store: Store, identifier: string): Promise<void> {
@@ -23,12 +29,8 @@ export async function removePermissionsOf(store: Store, identifier: string): Pro
     one.resource_server_identifier === identifier;
   for (const name of ['roles', 'users'] as const) {
     const collection = store.collection(name);
-    for (let after: string | undefined; ; ) {
-      const { records, next } = await collection.list({
-        limit: PAGE,
-        ...(after !== undefined && { after }),
-      });
-      for (const { id, permissions } of records) {
+    for await (const page of pagesOf<Holder>(collection, { limit: PAGE })) {
+      for (const { id, permissions } of page) {
         if (permissions?.some(isOf) !== true) continue;
         // The cast is for the two types of record, of which this member is the common part.
         await collection.update(
@@ -37,8 +39,6 @@ export async function removePermissionsOf(store: Store, identifier: string): Pro
             ({ ...current, permissions: (current.permissions ?? []).filter((one) => !isOf(one)) }) as never,
         );
       }
-      if (next === undefined) break;
-      after = next;
     }
   }
   await apiRemovals.complete(store, identifier);

@@ -9,6 +9,7 @@ import { networkAclWarnings } from '../../records/tenant/network-acls.ts';
 import type { PhoneTemplateType } from '../../records/tenant/phone-templates.ts';
 import { grantsOfEntries, organizationGrantSchema } from '../../records/users/organization-grants.ts';
 import { SECOND_FACTORS } from '../../records/users/second-factors.ts';
+import { clientIdOf } from '../../tenant/names.ts';
 import type { Item, Statement } from './verdict.ts';
 
 type Said = Omit<Statement, 'path'> & { path?: readonly string[] };
@@ -120,8 +121,10 @@ const OBJECTS: Readonly<Record<string, (item: Item, name: string, sections: Item
 /** Says which client grants an organization does not get, because the export does not say which they are. */
 function ofOrganization({ client_grants: granted }: Item, _name: string, sections: Item): Said[] {
   const entries = z.array(organizationGrantSchema).safeParse(granted ?? []).data ?? [];
-  const clients = items(sections.clients);
-  const clientId = (named: string) => String(clients.find(({ name }) => name === named)?.client_id ?? named);
+  const clients = items(sections.clients).flatMap(({ client_id, name }) =>
+    typeof client_id === 'string' && typeof name === 'string' ? [{ client_id, name }] : [],
+  );
+  const clientId = clientIdOf({ clients });
   const grants = items(sections.clientGrants).map(({ id, client_id, audience, organization_usage }) => ({
     ...(typeof id === 'string' && { id }),
     ...(typeof client_id === 'string' && { client_id: clientId(client_id) }),

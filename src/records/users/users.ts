@@ -39,6 +39,14 @@ export const SERVER_MEMBERS = [
   'last_password_reset',
 ] as const;
 
+/** The members of a user's record that nobody but this server sees: they are in no answer, no file and no profile. */
+export const INTERNAL_MEMBERS = [
+  'email_history',
+  'access_ended_at',
+  'factor_left_behind',
+  'expiresAt',
+] as const satisfies readonly (keyof UserRecord)[];
+
 export type ProfileClaim = (typeof PROFILE_CLAIMS)[number];
 
 /** A user of the tenant. `id` is the `sub`: a strategy, a bar and 24 hex digits, such as `auth0|5f7c…`. */

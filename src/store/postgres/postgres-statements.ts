@@ -47,14 +47,31 @@ function deletion(name: string, spec: AnySpec, where: string, using = ''): strin
   return `WITH ${[gone, ...keysOfGone(name, spec)].join(', ')} SELECT id, data FROM gone`;
 }
 
+/** The columns of a record. */
+const columnsOf = (spec: AnySpec): string[] => [
+  'id',
+  'data',
+  'expires_at',
+  ...(spec.indexed ?? []).map(fieldColumn),
+  ...lists(spec),
+];
+
+/**
+ * Adds records and their keys, except those whose id is there.
+ * @param source the values of {@link columnsOf}.
+ * @param result what is returned of `added`.
+ */
+function recordAddition(name: string, spec: AnySpec, source: string, result: string): string {
+  const returned = ['id', ...lists(spec)].join(', ');
+  const added = `added AS (INSERT INTO "${name}" (${columnsOf(spec).join(', ')}) ${source} ON CONFLICT (id) DO NOTHING RETURNING ${returned})`;
+  return `WITH ${[added, ...keysOfAdded(name, spec)].join(', ')} SELECT ${result} FROM added`;
+}
+
 /** Adds a record. Parameters: id, data, expires_at, indexed fields, lists of keys. */
 function insertion(name: string, spec: AnySpec): string {
   const p = numbered();
-  const columns = ['id', 'data', 'expires_at', ...(spec.indexed ?? []).map(fieldColumn), ...lists(spec)];
-  const values = columns.map((column) => (lists(spec).includes(column) ? `${p()}::text[]` : p()));
-  const returned = ['id', ...lists(spec)].join(', ');
-  const added = `added AS (INSERT INTO "${name}" (${columns.join(', ')}) VALUES (${values.join(', ')}) ON CONFLICT (id) DO NOTHING RETURNING ${returned})`;
-  return `WITH ${[added, ...keysOfAdded(name, spec)].join(', ')} SELECT count(*) FROM added`;
+  const values = columnsOf(spec).map((column) => (lists(spec).includes(column) ? `${p()}::text[]` : p()));
+  return recordAddition(name, spec, `VALUES (${values.join(', ')})`, 'count(*)');
 }
 
 /**
@@ -69,12 +86,10 @@ function insertionOfMany(name: string, spec: AnySpec): string {
     uniques: '::text[]',
     indexes: '::text[]',
   };
-  const columns = ['id', 'data', 'expires_at', ...(spec.indexed ?? []).map(fieldColumn), ...lists(spec)];
+  const columns = columnsOf(spec);
   const given = `unnest(${columns.map((column) => `${p()}::${types[column] ?? 'text'}[]`).join(', ')}) g(${columns.join(', ')})`;
   const values = columns.map((column) => `g.${column}${casts[column] ?? ''}`);
-  const returned = ['id', ...lists(spec)].join(', ');
-  const added = `added AS (INSERT INTO "${name}" (${columns.join(', ')}) SELECT ${values.join(', ')} FROM ${given} ON CONFLICT (id) DO NOTHING RETURNING ${returned})`;
-  return `WITH ${[added, ...keysOfAdded(name, spec)].join(', ')} SELECT id FROM added`;
+  return recordAddition(name, spec, `SELECT ${values.join(', ')} FROM ${given}`, 'id');
 }
 
 /** Returns the text of an array in PostgreSQL. */

@@ -14,6 +14,7 @@ import { ALL_SECOND_FACTORS } from '../../records/users/second-factors.ts';
 import {
   type CredentialRecord,
   IDENTITY_MEMBERS,
+  INTERNAL_MEMBERS,
   PROFILE_CLAIMS,
   SERVER_MEMBERS,
   type UserRecord,
@@ -418,8 +419,8 @@ const NO_PROFILE: ReadonlySet<string> = new Set([
     ' ',
   ),
   ...'organizations guardian_authenticators guardian_enrollments password_hash passwordHash'.split(' '),
-  ...'custom_password_hash mfa_factors password email_history access_ended_at expiresAt sub'.split(' '),
-  'factor_left_behind',
+  ...INTERNAL_MEMBERS,
+  ...'custom_password_hash mfa_factors password sub'.split(' '),
   ...'constructor prototype'.split(' '),
 ]);
 

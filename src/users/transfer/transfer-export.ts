@@ -1,7 +1,8 @@
 // Exports the users of a store in the format of import files, so that an operator can move them to another system.
 import type { Frozen } from '../../records/base/record.ts';
-import { SERVER_MEMBERS, type UserRecord } from '../../records/users/users.ts';
+import { INTERNAL_MEMBERS, SERVER_MEMBERS, type UserRecord } from '../../records/users/users.ts';
 import type { Store } from '../../store/contract.ts';
+import { pagesOf } from '../../store/list-all.ts';
 import { NO_PASSWORD } from '../credentials.ts';
 import { exportedFactor } from '../imported-factors.ts';
 import { customHashOf, isImported } from '../imported-hashes/imported-hashes.ts';
@@ -19,14 +20,11 @@ const PAGE = 100;
 /** Members that the server sets itself and that imports do not accept. */
 const SERVER_SET = new Set<string>([
   'id',
-  'expiresAt',
-  'email_history',
-  'access_ended_at',
-  'factor_left_behind',
   'permissions',
   'roles',
   'multifactor',
   ...SERVER_MEMBERS,
+  ...INTERNAL_MEMBERS,
 ]);
 
 /** Yields the users, some at a time. */
@@ -34,19 +32,14 @@ export async function* exportUsers(
   store: Store,
   { connection, withHashes }: ExportOptions,
 ): AsyncGenerator<Record<string, unknown>[]> {
-  for (let after: string | undefined; ; ) {
-    const page = await store
-      .collection('users')
-      .list({ limit: PAGE, ...(after === undefined ? {} : { after }) });
+  for await (const page of pagesOf(store.collection('users'), { limit: PAGE })) {
     const users = await Promise.all(
-      page.records.map(async (user) => {
+      page.map(async (user) => {
         if (connection !== undefined && !(await belongsTo(store, user.id, connection))) return [];
         return [{ ...profileOf(user), ...(withHashes ? await proofsOf(store, user.id) : {}) }];
       }),
     );
     yield users.flat();
-    if (page.next === undefined) return;
-    after = page.next;
   }
 }
 

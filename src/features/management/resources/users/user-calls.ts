@@ -13,7 +13,7 @@ import { rootAttributesOf } from '../../../../records/connections/upstream.ts';
 import { changesPasswords, customDatabase, databaseOptions } from '../../../../records/database-options.ts';
 import { addressesOfNew } from '../../../../records/new-identity.ts';
 import type { DatabaseOptions } from '../../../../records/tenant/tenant.ts';
-import type { UserRecord } from '../../../../records/users/users.ts';
+import { INTERNAL_MEMBERS, type UserRecord } from '../../../../records/users/users.ts';
 import { type Store, UniqueKeyError } from '../../../../store/contract.ts';
 import type { Config } from '../../../../tenant/config.ts';
 import type { Asker } from '../../../../users/asker.ts';
@@ -114,15 +114,7 @@ export function profileOf(body: PatchUserBody): Partial<UserRecord> {
 // A user as the Management API shows it.
 
 /** Members of the record that no response contains. */
-const OWN = new Set([
-  'id',
-  'email_history',
-  'access_ended_at',
-  'factor_left_behind',
-  'permissions',
-  'roles',
-  'expiresAt',
-]);
+const OWN = new Set<string>(['id', 'permissions', 'roles', ...INTERNAL_MEMBERS]);
 
 /**
  * Returns identities as the API shows them, the primary one first.

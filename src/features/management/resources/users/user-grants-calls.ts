@@ -1,8 +1,10 @@
 // `/grants`: the scopes that users have consented to for clients.
+
 import { z } from 'zod';
 import type { Frozen } from '../../../../records/base/record.ts';
 import { type ConsentRecord, consentId } from '../../../../records/state/engine.ts';
 import type { Filter, Store } from '../../../../store/contract.ts';
+import { pagesOf } from '../../../../store/list-all.ts';
 import { type Call, callsWith, noContent, ok } from '../../call.ts';
 import { arraySource, type ListSource, listAnswer, pageQuery } from '../../list.ts';
 import { isOf } from './refresh-tokens.ts';
@@ -73,16 +75,13 @@ function everyGrant(
     const [from, to] = [number * perPage, (number + 1) * perPage];
     const items: object[] = [];
     let total = 0;
-    for (let after: string | undefined; ; ) {
-      const consentPage = await store
-        .collection('consents')
-        .list({ limit: PAGE_SIZE, ...(where && { where }), ...(after !== undefined && { after }) });
-      const grants = grantsOf(consentPage.records);
+    const query = { limit: PAGE_SIZE, ...(where && { where }) };
+    for await (const consents of pagesOf(store.collection('consents'), query)) {
+      const grants = grantsOf(consents);
       items.push(...grants.slice(Math.max(0, from - total), Math.max(0, to - total)));
       total += grants.length;
-      if (consentPage.next === undefined) return { items, total };
-      after = consentPage.next;
     }
+    return { items, total };
   };
   return { page, after: ({ take }) => page({ page: 0, perPage: take }) };
 }
