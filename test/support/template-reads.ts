@@ -98,6 +98,7 @@ interface Scope {
 const TEXT_FILTERS = [
   't',
   'worded',
+  'inSeconds',
   'append',
   'replace',
   'strip',

@@ -165,13 +165,13 @@ export function registrationFault(
 function namesOtherHost({ client_name: name = '', ...registration }: Registration): boolean {
   const clientId = 'client_id' in registration ? String(registration.client_id) : '';
   const places = isClientUrl(clientId) ? [clientId] : registration.redirect_uris;
-  const words = name
+  const text = name
     .normalize('NFKC')
     // Marks that stand for the dot of a host (UTS #46 §2.3), or look like it.
-    .replace(/[\u3002\u2024\u00b7]/g, '.')
-    .split(/[^\p{L}\p{M}\p{N}.-]+/u)
-    .map((word) => domainToASCII(word.replace(/^[.-]+|[.-]+$/g, '')));
+    .replace(/[\u3002\u2024\u00b7]/g, '.');
+  const words = text.match(/[\p{L}\p{M}\p{N}]+(?:[.-]+[\p{L}\p{M}\p{N}]+)*/gu) ?? [];
   return words
+    .map((word) => domainToASCII(word))
     .filter((word) => word !== '' && isListedHost(word))
     .some((word) => !places.every((uri) => hostOfCallback(uri)?.replace(/:\d+$/, '') === word));
 }
