@@ -193,7 +193,9 @@ export function createTranslator({ directory, partials = directory, globals = []
         if (TEXT_FILTERS.includes(name)) {
           print(scope, token, value);
           value = 'String(0)';
-        } else if (name === 'split') value = keep(scope, token, `String(${value}).split('')`);
+        } else if (name === 'first' || name === 'last')
+          value = keep(scope, token, `end(${value}, '${name}')`);
+        else if (name === 'split') value = keep(scope, token, `String(${value}).split('')`);
         else if (name === 'default') value = keep(scope, token, `either(${[value, ...given].join(', ')})`);
         else if (name === 'group_by') value = keep(scope, token, `grouped(${[value, ...given].join(', ')})`);
         else if (name === 'where') value = keep(scope, token, `having(${[value, ...given].join(', ')})`);
