@@ -331,6 +331,17 @@ describe('a third-party application', () => {
     expect(page.text)
       .to.contain('Ada[U+202E] knab[U+200B]')
       .and.not.to.match(/[\u202e\u200b]/);
+    await createAgent(server).request('/dbconnections/change_password', {
+      json: { client_id: 'bidi', email: 'ada@example.test', connection: 'users' },
+    });
+    const mail = JSON.stringify(await nextMessageTo(server, 'ada@example.test'));
+    const log = JSON.stringify((await managed(server, 'GET', '/logs?q=client_id:bidi')).body);
+    for (const told of [mail, log])
+      expect(told)
+        .to.contain('Ada[U+202E] knab[U+200B]')
+        .and.not.to.match(/[\u202e\u200b]/);
+    const records = await managed(server, 'GET', '/clients/bidi?fields=name');
+    expect(records.body.name, 'the record').to.equal('Ada\u202e knab\u200b');
   });
 
   it('gets claims of actions, and no rules run for it', async () => {

@@ -4,9 +4,10 @@ import { expect } from 'chai';
 import jsqr from 'jsqr';
 import type { BrowserContext, Page } from 'playwright-core';
 import { accessibilityFaults } from '../support/accessibility.ts';
+import { createAgent } from '../support/agent.ts';
 import { launchBrowser, type TestBrowser } from '../support/browser.ts';
 import { type Callback, startCallback } from '../support/callback.ts';
-import { payload, USER, webRequest } from '../support/flows.ts';
+import { payload, pkce, USER, webRequest } from '../support/flows.ts';
 import { nextMessageTo } from '../support/inbox.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { callsOf, codeOf, POLICY, tenant } from './tenant.ts';
@@ -22,7 +23,12 @@ describe('the hosted pages of the second factor', () => {
 
   const startTenant = () =>
     startServer({
-      tenant: { ...tenant, clients: tenant.clients.map((client) => ({ ...client, callbacks: [callback] })) },
+      tenant: {
+        ...tenant,
+        tenant: { ...tenant.tenant, flags: { enable_dynamic_client_registration: true } },
+        databases: tenant.databases.map((one) => ({ ...one, is_domain_connection: true })),
+        clients: tenant.clients.map((client) => ({ ...client, callbacks: [callback] })),
+      },
     });
 
   before(async () => {
@@ -239,6 +245,7 @@ describe('the hosted pages of the second factor', () => {
       await seen();
       const number = await page.locator('.match strong').textContent();
       await device.getByText('Log in to Web app?').waitFor();
+      expect(await device.getByText('Not verified').isVisible(), 'an application of our own').to.equal(false);
       expect(await device.locator('.match strong').textContent()).to.equal(number);
       await device.getByRole('button', { name: 'Allow' }).click();
       await device.getByText('Allowed.').waitFor();
@@ -249,6 +256,29 @@ describe('the hosted pages of the second factor', () => {
       await device.getByLabel('Code from the login page').fill(barcode);
       await device.getByRole('button', { name: 'Add' }).click();
       await device.getByText('This code is too old or was already used.').waitFor();
+    });
+
+    it('warns of an application that nobody has verified', async () => {
+      const email = someone();
+      await enrollDevice(email);
+      const registered = await createAgent(server).request('/oidc/register', {
+        json: {
+          client_name: 'Your bank',
+          redirect_uris: ['https://agent.example.test/callback'],
+          token_endpoint_auth_method: 'none',
+        },
+      });
+      await start(email, {
+        client_id: registered.json().client_id,
+        redirect_uri: 'https://agent.example.test/callback',
+        response_type: 'code',
+        code_challenge: pkce().challenge,
+        code_challenge_method: 'S256',
+      });
+      await device.getByText('Log in to Your bank?').waitFor();
+      await device.getByText('Access goes to agent.example.test').waitFor();
+      await device.getByText('Not verified: Test tenant does not know').waitFor();
+      expect(await accessibilityFaults(device)).to.deep.equal([]);
     });
 
     it('denies a login', async () => {

@@ -8,6 +8,8 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { exportJWK, jwtVerify } from 'jose';
 import { deadlineIn } from '../../src/runtime/deadline.ts';
+import { createAgent } from '../support/agent.ts';
+import { logIn, pkce, USER } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { took } from '../support/timing.ts';
 import { until } from '../support/wait-until.ts';
@@ -85,6 +87,62 @@ describe('approval by a device', () => {
     expect(request).to.have.all.keys('id', 'application', 'ip', 'number', 'at', 'expires_at');
     expect(request).to.include({ application: 'Web app', ip: '127.0.0.1' });
     expect(request?.number).to.match(/^\d\d$/);
+  });
+
+  it('shows the device that nobody has verified an application of others, the hosts behind it, and its name without what is not seen', async () => {
+    const own = await startServer({
+      tenant: {
+        ...tenant,
+        tenant: { ...tenant.tenant, flags: { enable_dynamic_client_registration: true } },
+        databases: tenant.databases.map((one) => ({ ...one, is_domain_connection: true })),
+        clients: [
+          ...tenant.clients,
+          {
+            client_id: 'others',
+            name: 'knaB\u202e of others\u200b',
+            is_first_party: false,
+            token_endpoint_auth_method: 'none',
+            callbacks: ['https://others.example.test/callback'],
+          },
+        ],
+      },
+    });
+    try {
+      const ownCalls = callsOf(own);
+      const devices = devicesOf(() => ({ server: own, calls: ownCalls, someone }));
+      const registered = await ownCalls.agent.request('/oidc/register', {
+        json: {
+          client_name: 'Your bank',
+          redirect_uris: ['https://agent.example.test/callback', 'http://127.0.0.1/callback'],
+          token_endpoint_auth_method: 'none',
+        },
+      });
+      expect(registered.status, registered.text).to.equal(201);
+      const { user, device } = await devices.enrolled();
+      const asked = async (client_id: string, redirect_uri: string) => {
+        const { challenge } = pkce();
+        const login = { client_id, response_type: 'code', redirect_uri, scope: 'openid', state: 'x' };
+        const proof = { code_challenge: challenge, code_challenge_method: 'S256' };
+        const agent = createAgent(own);
+        const page = await logIn(agent, own, { ...login, ...proof }, { ...USER, email: user });
+        expect(page.text).to.contain('Waiting for your approval');
+        const [request] = (await devices.requests(device)).json() as never as Record<string, unknown>[];
+        const about = Object.entries(request ?? {}).filter(([name]) => name.startsWith('application'));
+        return Object.fromEntries(about);
+      };
+      expect(await asked(registered.json().client_id, 'https://agent.example.test/callback')).to.deep.equal({
+        application: 'Your bank',
+        application_unverified: true,
+        application_hosts: ['agent.example.test'],
+      });
+      own.tick(1000);
+      expect(await asked('others', 'https://others.example.test/callback')).to.deep.equal({
+        application: 'knaB[U+202E] of others[U+200B]',
+        application_hosts: ['others.example.test'],
+      });
+    } finally {
+      await own.stop();
+    }
   });
 
   it('is used once: one of twenty concurrent requests gets tokens', async () => {

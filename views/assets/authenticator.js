@@ -83,6 +83,11 @@
         const time = new Date(at).toLocaleTimeString(document.documentElement.lang, { timeStyle: 'short' });
         part.querySelector('.from').textContent =
           `${one.device.account} · ${fill(root.dataset.from, { ip, time })}`;
+        const { application_hosts: hosts = [], application_unverified: isUnverified = false } = one.request;
+        part.querySelector('.hosts').hidden = hosts.length === 0;
+        part.querySelector('.hosts bdi').textContent = hosts.join(', ');
+        part.querySelector('.unverified').hidden = !isUnverified;
+        part.querySelector('.alert').hidden = hosts.length === 0 && !isUnverified;
         part.querySelector('.message').hidden = message === undefined;
         part.querySelector('.message strong').textContent = message ?? '';
         for (const { type, lines } of one.request.details ?? []) {

@@ -6,7 +6,7 @@ import type { AuthError } from '../../http/errors.ts';
 import { languageNames, languagesOf } from '../../http/languages.ts';
 import { pagePolicy, previewPolicy } from '../../http/server/application.ts';
 import type { Frozen } from '../../records/base/record.ts';
-import { isSelfRegistered, visibleName } from '../../records/clients/third-parties.ts';
+import { isSelfRegistered } from '../../records/clients/third-parties.ts';
 import type { Client } from '../../records/collections.ts';
 import { CONSOLE_CLIENT } from '../../records/users/administrators.ts';
 import type { Random } from '../../runtime/secrets.ts';
@@ -351,13 +351,11 @@ export interface ShownClient {
 /** Returns what pages show. The logo of an application that registered itself is not: its host would see who looks at it. */
 export function shownClient(
   client: Pick<Client, 'client_id' | 'name'> &
-    Partial<
-      Pick<Client, 'logo_uri' | 'is_first_party' | 'external_metadata_type' | 'external_metadata_created_by'>
-    >,
+    Partial<Pick<Client, 'logo_uri' | 'external_metadata_type' | 'external_metadata_created_by'>>,
 ): ShownClient {
   const logo = isSelfRegistered(client) ? undefined : client.logo_uri;
   return {
-    name: visibleName(client),
+    name: client.name,
     ...(logo !== undefined && { logo }),
     ...(client.client_id === CONSOLE_CLIENT && { isConsole: true }),
   };

@@ -24,7 +24,7 @@ import {
 import { type Profile, profileOf } from '../../records/clients/compliance-levels.ts';
 import { type DistinguishedName, parseName } from '../../records/clients/distinguished-name.ts';
 import type { SessionTransfer } from '../../records/clients/session-transfer.ts';
-import { isRedirectProtected, isSelfRegistered, isStrict } from '../../records/clients/third-parties.ts';
+import { isRedirectProtected, isStranger, isStrict } from '../../records/clients/third-parties.ts';
 import type { Client, ResourceServer } from '../../records/collections.ts';
 import type { ClientRecord } from '../../records/tenant/tenant.ts';
 import { clientEncryption } from './client-encryption.ts';
@@ -124,7 +124,7 @@ export function clientMetadata(
     standardClaims: client.standard_claims,
     firstParty: client.is_first_party,
     isStrict: isStrict(client),
-    isStranger: isStrict(client) || isSelfRegistered(client),
+    isStranger: isStranger(client),
     isRedirectProtected: isRedirectProtected(client),
     appType: client.app_type,
     isForwardedAddressTrusted:

@@ -6,7 +6,7 @@ import { type DetailLine, detailLines, visibleDetail } from '../../engine/base/a
 import { isOidcScope, OIDC_CONSENT_KEY } from '../../engine/base/request-extensions.ts';
 import type { MissingConsent } from '../../engine/login/policy.ts';
 import { isClientUrl } from '../../records/clients/registrations.ts';
-import { isSelfRegistered, isStrict, recipientOf } from '../../records/clients/third-parties.ts';
+import { isSelfRegistered, isStranger, recipientOf } from '../../records/clients/third-parties.ts';
 import type { Client } from '../../records/collections.ts';
 import type { Config } from '../../tenant/config.ts';
 import { nameOf } from '../../users/profile.ts';
@@ -98,8 +98,7 @@ const mapped = (apis: Scopes['apis'], change: (api: string, scopes: string[]) =>
 // docs/understand/decisions/authorize.md#a-strict-third-party-application-is-shown-to-each-user
 function strangerOf({ client, waiting }: RequestPage): ShownStranger | undefined {
   const recipient = recipientOf(waiting.params.redirect_uri ?? '');
-  const isStranger = isStrict(client) || isSelfRegistered(client);
-  if (!isStranger || recipient === undefined) return undefined;
+  if (!isStranger(client) || recipient === undefined) return undefined;
   const { host, scheme } = { host: undefined, scheme: undefined, ...recipient };
   return {
     ...(host !== undefined && { host }),

@@ -50,14 +50,21 @@ export function isStrict({ is_first_party, third_party_security_mode: mode }: Th
 }
 
 interface Limited extends ThirdParty {
+  readonly name: string;
   readonly grant_types?: readonly string[] | undefined;
   readonly refresh_token?: { readonly policies?: unknown } | undefined;
 }
 
-/** Returns an application as it takes effect: a strict one without what strict ones do not have. */
-export function effectiveClient<C extends Limited>(client: C): C {
+// docs/understand/decisions/authorize.md#a-strict-third-party-application-is-shown-to-each-user
+/**
+ * Returns an application as it takes effect: a strict one without what strict ones do not have, and a third party's with a
+ * name that can be told to people wherever it comes to.
+ */
+export function effectiveClient<C extends Limited>(application: C): C {
+  const name = visibleName(application);
+  const client = name === application.name ? application : Object.freeze({ ...application, name });
   if (!isStrict(client)) return client;
-  const known = Object.entries(client).filter(([name]) => MEMBERS.has(name));
+  const known = Object.entries(client).filter(([member]) => MEMBERS.has(member));
   const { policies: _, ...refresh_token } = client.refresh_token ?? {};
   const grant_types = (client.grant_types ?? []).filter((grant) => GRANTS.includes(grant));
   return Object.freeze({ ...Object.fromEntries(known), refresh_token, grant_types }) as unknown as C;
@@ -65,7 +72,7 @@ export function effectiveClient<C extends Limited>(client: C): C {
 
 /** Returns why a record cannot be that of a strict application; undefined if it can. */
 export function strictFault(
-  client: Limited,
+  client: Omit<Limited, 'name'>,
 ): { member: 'third_party_security_mode' | 'grant_types'; message: string } | undefined {
   const { third_party_security_mode: mode, grant_types: grants = [] } = client;
   if (mode !== 'strict') return undefined;
@@ -92,6 +99,11 @@ interface Registered {
 /** Returns whether an application has registered itself, so that nobody here has looked at its name and logo. */
 export function isSelfRegistered(client: Registered): boolean {
   return client.external_metadata_type !== undefined && client.external_metadata_created_by === 'client';
+}
+
+/** Returns whether an application is one of others, of which people are told more than its name. */
+export function isStranger(client: ThirdParty & Registered): boolean {
+  return isStrict(client) || isSelfRegistered(client);
 }
 
 /** Where the answer to a request goes: what is known of an application that nobody has verified. */

@@ -11,7 +11,7 @@ import { formFields } from '../../../http/server/body.ts';
 import type { RouteDeclarations } from '../../../http/server/router.ts';
 import type { Frozen } from '../../../records/base/record.ts';
 import { isClientUrl } from '../../../records/clients/registrations.ts';
-import { hostOfCallback, isSelfRegistered, isStrict } from '../../../records/clients/third-parties.ts';
+import { hostOfCallback, isSelfRegistered, isStranger } from '../../../records/clients/third-parties.ts';
 import type { Client } from '../../../records/collections.ts';
 import { type ConsentRecord, consentId } from '../../../records/state/engine.ts';
 import type { Store } from '../../../store/contract.ts';
@@ -153,8 +153,6 @@ async function applicationsOf(deps: ApplicationsDependencies, ctx: Context, user
   );
   return all.filter((one) => one !== undefined).sort((a, b) => a.name.localeCompare(b.name));
 }
-
-const isStranger = (client: Client) => isStrict(client) || isSelfRegistered(client);
 
 /** Returns where the user was told that the access of an application goes; else where its answers go. */
 function hostsOf({ callbacks }: Client, consent: Consent | undefined): string[] {

@@ -11,6 +11,14 @@ import {
 } from '../../../engine/base/authorization-details.ts';
 import { engineEvents } from '../../../engine/base/engine-declaration.ts';
 import { AuthError } from '../../../http/errors.ts';
+import { isClientUrl } from '../../../records/clients/registrations.ts';
+import {
+  hostOfCallback,
+  isSelfRegistered,
+  isStranger,
+  visibleText,
+} from '../../../records/clients/third-parties.ts';
+import type { Client } from '../../../records/collections.ts';
 import type { Clock } from '../../../runtime/clock.ts';
 import type { Config } from '../../../tenant/config.ts';
 import type { Events } from '../../../tenant/events.ts';
@@ -106,7 +114,17 @@ export async function enrollDevice(
 /** A login that waits for a device's answer, as the device shows it. */
 export const waitingRequest = z.object({
   id: z.string(),
-  application: z.string(),
+  application: z.string().describe("The application's name."),
+  application_unverified: z
+    .literal(true)
+    .optional()
+    .describe('Nobody has verified the name: the application has chosen it itself. Show it as such.'),
+  application_hosts: z
+    .array(z.string())
+    .optional()
+    .describe(
+      'The hosts behind an application of others: that of its document, or those that its users are led to.',
+    ),
   ip: z.string(),
   number: z.string().optional().describe('The number that the login page shows too.'),
   binding_message: z
@@ -166,7 +184,7 @@ async function waitingRequestOf(
   const client = await config.client(challenge.clientId);
   return {
     id: challenge.id,
-    application: client?.name ?? challenge.clientId,
+    ...shownApplication(client, challenge.clientId),
     ip: challenge.ip,
     number: challenge.number,
     binding_message: challenge.bindingMessage,
@@ -176,6 +194,21 @@ async function waitingRequestOf(
     }),
     at: new Date(challenge.issuedAt).toISOString(),
     expires_at: new Date(challenge.expiresAt * 1000).toISOString(),
+  };
+}
+
+// docs/understand/decisions/authorize.md#a-strict-third-party-application-is-shown-to-each-user
+function shownApplication(
+  client: Client | undefined,
+  clientId: string,
+): Pick<WaitingRequest, 'application' | 'application_unverified' | 'application_hosts'> {
+  if (client === undefined) return { application: visibleText(clientId) };
+  if (!isStranger(client)) return { application: client.name };
+  const places = isClientUrl(clientId) ? [clientId] : client.callbacks;
+  return {
+    application: client.name,
+    ...(isSelfRegistered(client) && { application_unverified: true }),
+    application_hosts: [...new Set(places.flatMap((one) => hostOfCallback(one) ?? []))],
   };
 }
 
