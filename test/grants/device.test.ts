@@ -155,10 +155,10 @@ describe('the device flow', () => {
       };
       for (const network of ['192.0.2.', '2001:db8:1:']) {
         const address = (n: number) => (network.endsWith('.') ? `${network}${n}` : `${network}${n}::1`);
-        const statuses = [];
-        for (let n = 1; n <= 70; n++) statuses.push(await guess(address(n)));
+        // All at once: guesses are given back as time passes.
+        const statuses = await Promise.all(Array.from({ length: 70 }, (_, n) => guess(address(n + 1))));
         expect(statuses.filter((status) => status === 400)).to.have.length(60);
-        expect(statuses.at(-1)).to.equal(429);
+        expect(statuses.filter((status) => status === 429)).to.have.length(10);
       }
       expect(await guess('198.51.100.1')).to.equal(400);
       expect(await guess('2001:db8:2:1::1')).to.equal(400);
