@@ -18,6 +18,7 @@ import type { Frozen } from '../../records/base/record.ts';
 import type { Connection } from '../../records/collections.ts';
 import { DATABASE } from '../../records/connections/connections.ts';
 import { changesPasswords, databaseOptions, passkeyOptions } from '../../records/database-options.ts';
+import { LEFT_BEHIND } from '../../records/users/authenticators.ts';
 import type { PasskeyRecord } from '../../records/users/passkeys.ts';
 import { type MethodType, methodTypeOf, SECOND_FACTORS } from '../../records/users/second-factors.ts';
 import type { Store } from '../../store/contract.ts';
@@ -41,7 +42,7 @@ import {
 } from '../connections/passkeys/passkeys.ts';
 import { passkeyEvents } from '../connections/passkeys/passkeys-declaration.ts';
 import { beginSession, takeSession } from '../connections/passkeys/passkeys-session.ts';
-import type { FactorChanges } from '../factors/authenticators.ts';
+import type { Authenticator, FactorChanges } from '../factors/authenticators.ts';
 import { accountNameOf, enroll } from '../factors/enroll.ts';
 import type { Factor, FactorDependencies, StartedEnrollment } from '../factors/factor.ts';
 import { factorEvents } from '../factors/factors-declaration.ts';
@@ -93,9 +94,12 @@ export async function listMethods(deps: MethodDependencies, actor: Actor): Promi
   return [
     ...passwords.map((identity) => passwordView(user, identity)),
     ...passkeys.map((one) => passkeyView(one)),
-    ...factors.filter(({ active }) => active).map(authenticatorView),
+    ...factors.filter(isOfUser).map(authenticatorView),
   ];
 }
+
+/** Whether an authenticator is the user's to see and remove: not the mark of one that is elsewhere (left-factors.ts). */
+const isOfUser = ({ active, kind }: Authenticator) => active && kind !== LEFT_BEHIND;
 
 /** Returns the user's database identities whose password is stored here. */
 async function passwordsOf({ users }: MethodDependencies, user: User): Promise<Identity[]> {
@@ -171,7 +175,7 @@ async function methodOf(deps: MethodDependencies, actor: Actor, id: string): Pro
   const password = (await passwordsOf(deps, user)).find((identity) => passwordId(identity.id) === id);
   if (password !== undefined) return { view: passwordView(user, password) };
   const found = await deps.authenticators.get(id);
-  if (found === undefined || found.user_id !== user.id || !found.active) throw noMethod();
+  if (found === undefined || found.user_id !== user.id || !isOfUser(found)) throw noMethod();
   return {
     view: authenticatorView(found),
     rename: async (name) => {

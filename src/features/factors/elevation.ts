@@ -57,7 +57,11 @@ export function createElevation({
       if (typeof since !== 'string' || !(await factorChanges.isUnchangedByOthers(userId, since, id)))
         return undefined;
       if ((await users.credentialVersion(userId)) !== version) return undefined;
-      return { hasSecondFactor: Array.isArray(amr) && amr.includes('mfa') };
+      const hasSecondFactor = Array.isArray(amr) && amr.includes('mfa');
+      // It began before `gatehouse move in` found that the user has a factor elsewhere.
+      const user = hasSecondFactor ? undefined : await users.get(userId);
+      if (user !== undefined && (await users.lacksFactor(user))) return undefined;
+      return { hasSecondFactor };
     },
   };
 }

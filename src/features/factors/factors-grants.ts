@@ -20,7 +20,7 @@ import { readPresence, withSecondFactor } from '../../users/login.ts';
 import { issueChallenge } from './challenge-pages.ts';
 import type { Factor, FactorDependencies, MfaGrant } from './factor.ts';
 import { FACTORS } from './factors.ts';
-import { activeAuthenticators, enrollable, policyFor, requirementsOf } from './policy.ts';
+import { activeAuthenticators, enrollable, hasFactor, policyFor, requirementsOf } from './policy.ts';
 
 export interface MfaGrantDependencies extends FactorDependencies {
   mfaApi: string;
@@ -209,7 +209,7 @@ export function createSecondFactor(deps: FactorDependencies, userApis: readonly 
   return {
     isRequired: (login, asked) => isRequired(deps, userApis, login, asked),
     isSufficient: async (login, user) => {
-      if (!login.amr.includes('mfa') && (await activeAuthenticators(deps, user)).length > 0) return false;
+      if (!login.amr.includes('mfa') && (await hasFactor(deps, user))) return false;
       if ((await deps.users.credentialVersion(user.id)) !== login.credentialVersion) return false;
       return deps.elevation.isCurrent(login);
     },
@@ -268,12 +268,12 @@ async function isRequired(
   if (amr.includes('mfa') && !hasOutdatedFactor) return false;
   const user = asked.user ?? (await deps.users.get(userId));
   if (user === undefined) return false;
-  const hasFactor = async () => (await activeAuthenticators(deps, user)).length > 0;
+  const isEnrolled = async () => (await activeAuthenticators(deps, user)).length > 0;
   const { needsFactor } = authenticationClasses(deps.config.settings().tenant);
-  if (acrValues.some(needsFactor) && (enrollable(deps, user).length > 0 || (await hasFactor()))) return true;
+  if (acrValues.some(needsFactor) && (enrollable(deps, user).length > 0 || (await isEnrolled()))) return true;
   // Whatever the policy is: tokens for these APIs add and remove factors, which a password alone must not allow.
   // docs/understand/decisions/second-factors.md#a-token-for-the-mfa-api-requires-the-second-factor-from-every-user-who-has-one
-  if (managesFactors && (await hasFactor())) return true;
+  if (managesFactors && (await isEnrolled())) return true;
   const policy = await policyFor(deps, await deps.config.client(clientId), user);
   if (policy === 'never') return false;
   if (browser && (await deps.browsers.isRemembered(ctx, login))) return false;

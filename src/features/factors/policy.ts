@@ -75,11 +75,16 @@ export async function losesFactor(
   deps: PolicyDependencies,
   { stays, goes }: { stays: User; goes: User },
 ): Promise<boolean> {
-  const hasAny = async (user: User) => (await activeAuthenticators(deps, user)).length > 0;
   const hasEnrolled = async (user: User) =>
-    (await confirmedAuthenticators(deps, user)).some((one) => !isRecovery(deps, one));
+    (await confirmedAuthenticators(deps, user)).some((one) => !isRecovery(deps, one)) ||
+    (await deps.users.lacksFactor(user));
   if ((await hasEnrolled(goes)) && !(await hasEnrolled(stays))) return true;
-  return (await hasAny(goes)) && !(await hasAny(stays));
+  return (await hasFactor(deps, goes)) && !(await hasFactor(deps, stays));
+}
+
+/** Returns whether a user has a second factor, here or left behind at an old tenant (left-factors.ts). */
+export async function hasFactor(deps: PolicyDependencies, user: User): Promise<boolean> {
+  return (await activeAuthenticators(deps, user)).length > 0 || (await deps.users.lacksFactor(user));
 }
 
 /** Returns `mfa_requirements`: the factors that the user can give, or can enrol if they have none. */

@@ -64,6 +64,12 @@ async function permissionOf(
   return token === undefined ? undefined : deps.elevation.permissionOf(token);
 }
 
+/** Returns whether a user, read anew, has a second factor elsewhere and none here (left-factors.ts). */
+async function isMarked({ users }: FactorDependencies, { id }: User): Promise<boolean> {
+  const user = await users.get(id);
+  return user !== undefined && users.lacksFactor(user);
+}
+
 /**
  * Records the use of an authenticator, and confirms it if this is its first. The permission is checked again,
  * because it may have ended since the authenticator was begun.
@@ -84,6 +90,8 @@ export async function confirmFirstUse(
   if (token !== undefined && permission === undefined) return false;
   const first = permission?.hasSecondFactor !== true;
   if (first && (await activeAuthenticators(deps, user)).length > 0) return false;
+  // The login began before the user was marked; only a ticket of support, or a factor, ends the mark.
+  if (first && permit === undefined && (await isMarked(deps, user))) return false;
   if (permit !== undefined && !(await permit.spend())) return false;
   const factors = enrollable(deps, user);
   const options = {
