@@ -21,7 +21,7 @@ import {
 import { resetPassword } from '../support/reset.ts';
 import type { TestServer } from '../support/server.ts';
 import { actionsAt, tenantWith } from '../support/tenant.ts';
-import { changing, type StandIn, startStandIn } from './stand-in.ts';
+import { answering, broken, changing, type StandIn, startStandIn } from './stand-in.ts';
 import {
   type Browser,
   browserAt,
@@ -352,8 +352,23 @@ describe('over the bridges of a move', () => {
       expect(old.seen).to.deep.equal([]);
     });
 
-    it('their address and password at an application are refused here', async () => {
+    /** Returns what the old tenant was asked since, with the password of each request apart. */
+    const asked = () => {
+      const requests = old.seen.map(({ method, path, body }) => {
+        const { password, username, ...rest } = JSON.parse(body);
+        return { password: String(password), shape: { method, path, username, rest } };
+      });
+      old.reset();
+      return requests;
+    };
+
+    it('their password at an application is refused: the old tenant is asked for a random one, as for a wrong one of anybody else', async () => {
+      const nobody = 'nobody-at-all@example.test';
+      await login({ email: nobody, password: 'Wrong-Horse-1' });
+      const [ofNobody] = asked();
+      const sent = new Set<string>();
       for (const one of [
+        owner,
         owner,
         { ...owner, password: 'Wrong-Horse-1' },
         { ...owner, email: ` ${owner.email.toUpperCase()} ` },
@@ -361,23 +376,41 @@ describe('over the bridges of a move', () => {
         const answer = await login(one);
         expect(answer.status).to.equal(403);
         expect(answer.json()).to.deep.equal(WRONG);
+        const requests = asked();
+        expect(requests.map(({ shape }) => shape)).to.deep.equal([
+          { ...ofNobody?.shape, username: one.email.trim() },
+        ]);
+        sent.add(requests[0]?.password ?? '');
       }
+      expect([...sent].map(({ length }) => length)).to.deep.equal([16, 16, 16, 16]);
       const browser = browserAt(server, old);
       const page = await begin(browser);
       old.reset();
       const refused = await submitLogin(browser.here, server, page, owner);
       expect(refused.text, refused.location).to.contain('name="password"');
-      expect(old.seen).to.deep.equal([]);
-      expect((await login({ email: 'nobody-at-all@example.test', password: 'x' })).json()).to.deep.equal(
-        WRONG,
-      );
-      expect(old.asked('/oauth/token').length, 'of anybody else').to.equal(1);
+      expect(old.seen.some(({ body }) => body.includes(PASSWORD))).to.equal(false);
+      expect(old.asked('/oauth/token').length).to.equal(1);
+    });
+
+    it('nor is one accepted that the old tenant would let in, and its faults are those of anybody else', async () => {
+      const failed = async () => (await eventsOf(server, 'old_password_failed')).length;
+      old.instead['POST /oauth/token'] = answering(403, { error: 'mfa_required' });
+      expect((await login(owner)).json()).to.deep.equal(WRONG);
+      expect(old.asked('/oauth/token').length).to.equal(1);
+      expect(old.seen.length, 'its user is not looked up').to.equal(1);
+      for (const fault of [answering(500, {}), broken]) {
+        const before = await failed();
+        for (const email of [owner.email, 'nobody-at-all@example.test']) {
+          old.instead['POST /oauth/token'] = fault;
+          expect((await login({ ...owner, email })).json()).to.deep.equal(WRONG);
+        }
+        expect(await failed()).to.equal(before + 2);
+      }
     });
 
     it('who is a user of the old tenant, too, moves by a reset, and nobody else signs up with the address', async () => {
       const person = await namesake('Old-Horse-Battery-2');
       expect((await login(person)).json()).to.deep.equal(WRONG);
-      expect(old.seen).to.deep.equal([]);
       const signUp = await createAgent(server).request('/dbconnections/signup', {
         json: { client_id: 'web', connection: 'users', email: owner.email, password: 'Stranger-Horse-1' },
       });

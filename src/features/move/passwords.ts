@@ -14,6 +14,7 @@ import { LEFT_BEHIND } from '../../records/users/authenticators.ts';
 import { SECOND_FACTORS } from '../../records/users/second-factors.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { jsonOf } from '../../runtime/json.ts';
+import type { Random } from '../../runtime/secrets.ts';
 import type { Store } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';
@@ -48,6 +49,7 @@ interface PasswordBridgeDependencies {
   directory: OldDirectory;
   openId: Pick<OpenIdProviders, 'keysOf'>;
   countMove: CountMove;
+  random: Random;
   wallClock: Clock;
 }
 
@@ -63,8 +65,9 @@ export function oldPasswords(deps: PasswordBridgeDependencies): OldTenantUsers {
     isAsked: async (connection) => (await moveFor(deps, connection)) !== undefined,
     login: async (request, password) => {
       try {
-        if (await isOfAdministrator(deps, request)) return NOT_ASKED;
-        const answer = await login(deps, request, password);
+        const answer = (await isOfAdministrator(deps, request))
+          ? await loginInVain(deps, request)
+          : await login(deps, request, password);
         if ('wrong' in answer) countMove('passwords', 'refused', request.connection.id);
         else if (answer.refusal !== undefined) throw new OldTenantFault(answer.refusal);
         return answer;
@@ -125,10 +128,23 @@ async function isOfAdministrator(
   return email !== undefined && (await administrators.withEmail(email)).length > 0;
 }
 
-const NOT_ASKED: WrongPassword = {
+/** Asks for a password that nobody has: the answer takes as long as to a wrong one, and tells no stranger who administers. */
+async function loginInVain(
+  deps: PasswordBridgeDependencies,
+  request: DatabaseRequest,
+): Promise<WrongPassword> {
+  const password = deps.random(DECOY_BYTES).toString('base64url');
+  await askPassword(deps, await requireMove(deps, request.connection), request, password);
+  return OF_ADMINISTRATOR;
+}
+
+const DECOY_BYTES = 12;
+
+const OF_ADMINISTRATOR: WrongPassword = {
   wrong: {
     type: userEvents.fp,
-    description: 'The old tenant is not asked for a password of an administrator of this server.',
+    description:
+      'The password of an administrator of this server is not sent to the old tenant: it got another.',
   },
 };
 
