@@ -92,6 +92,9 @@ const KINDS: Readonly<Record<string, string>> = {
 /** Sections of one object with a part for each of its members. */
 const BY_MEMBER: readonly string[] = ['attackProtection', 'triggers'];
 
+/** Sections that say what of the tenant is not managed, as the deploy tool's configuration does. */
+const NO_PARTS: readonly string[] = ['unmanaged', 'exclude', 'include'];
+
 /** The members that an object is called by. */
 const NAMES = [
   'name',
@@ -134,6 +137,7 @@ function statedObjects(sections: TenantExport['sections']) {
   const order = Object.keys(KINDS);
   const rank = (name: string) => (order.includes(name) ? order.indexOf(name) : order.length);
   return Object.entries(sections)
+    .filter(([section]) => !NO_PARTS.includes(section))
     .sort(([a], [b]) => rank(a) - rank(b))
     .flatMap(([section, value]) => objectsIn(section, value))
     .map(({ section, name, value, path }) => {

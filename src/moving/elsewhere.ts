@@ -1,5 +1,7 @@
 // What others have to change for a move: providers, companies, and whoever has DNS, mail and apps.
+import { isOwnAudience } from '../records/clients/apis.ts';
 import { strategyRecord } from '../records/connections/connections.ts';
+import { withMarks } from './export.ts';
 import { hostOf } from './origin.ts';
 import type { Item } from './verdicts/verdict.ts';
 
@@ -57,8 +59,18 @@ export function tasksOf(sections: Readonly<Record<string, unknown>>, base: strin
     },
     { title: 'APIs that verify access tokens', tasks: apis(sections, base) },
   ];
-  return groups.filter(({ tasks }) => tasks.length > 0);
+  return groups.filter(({ tasks }) => tasks.length > 0).map(withVariables);
 }
+
+/** Returns a group in which variables that are not set are written as the export has them. */
+const withVariables = ({ tasks, ...group }: TaskGroup): TaskGroup => ({
+  ...group,
+  tasks: tasks.map(({ where, task, values }) => ({
+    where: withMarks(where),
+    task,
+    values: values.map(withMarks),
+  })),
+});
 
 function callbacks({ connections }: Readonly<Record<string, unknown>>, base: string): Task[] {
   return items(connections)
@@ -119,7 +131,7 @@ function domains({ customDomains }: Readonly<Record<string, unknown>>, base: str
     return [
       {
         where: hostOf(base),
-        task: 'point the name at this server; the issuer changes, because the old tenant has no custom domain',
+        task: 'point the name at this server; the issuer changes, because the export has no custom domain',
         values: [`${hostOf(base)} → this server or its proxy`],
       },
     ];
@@ -205,7 +217,9 @@ function nativeApplications({ clients }: Readonly<Record<string, unknown>>, base
 }
 
 function apis({ resourceServers, customDomains }: Readonly<Record<string, unknown>>, base: string): Task[] {
-  const own = items(resourceServers).filter(({ is_system }) => is_system !== true);
+  const own = items(resourceServers).filter(
+    ({ is_system, identifier }) => is_system !== true && !isOwnAudience(String(identifier)),
+  );
   const isSame = items(customDomains).some(({ domain }) => domain === hostOf(base));
   const values = isSame
     ? [`keys: ${base}/.well-known/jwks.json (the same address, other keys: caches may keep the old ones)`]

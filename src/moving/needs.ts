@@ -2,7 +2,9 @@
 import { strategyRecord } from '../records/connections/connections.ts';
 import { isNamedSecret } from '../records/secrets.ts';
 import { MAIL_PROVIDERS } from '../records/tenant/delivery.ts';
+import { SECOND_FACTORS } from '../records/users/second-factors.ts';
 import { unsetVariables } from './export.ts';
+import { isFactorOff } from './second-factors.ts';
 import type { Item } from './verdicts/verdict.ts';
 
 export interface Need {
@@ -51,7 +53,7 @@ export function needsOf(
   name: string,
   sections: Readonly<Record<string, unknown>>,
 ): Omit<Need, 'at'>[] {
-  const open = openValues(item, []).map(({ at, variables, isWhole }) => {
+  const open = openValues(item, []).flatMap(({ at, variables, isWhole }): Omit<Need, 'at'>[] => {
     const [variable] = variables;
     const member = at.join('.');
     const find =
@@ -63,15 +65,23 @@ export function needsOf(
         find,
         variable: one,
       }));
-    const made = variableName(section, name, ...at.filter((step) => !/^\d+$/.test(step)));
+    const made = variableName(
+      section,
+      name,
+      ...at.map((step) => (/^\d+$/.test(step) ? `${Number(step) + 1}` : step)),
+    );
     return [{ path: [...path, ...at], what: member, find, variable: made, write: `##${made}##` }];
   });
   const others = (OTHERS[section]?.(item, name, sections) ?? []).map((need) => ({
     ...need,
     path: [...path, ...need.path],
   }));
-  const known = new Set(open.flat().map((need) => need.path.join('.')));
-  return [...open.flat(), ...others.filter((need) => !known.has(need.path.join('.')))];
+  const placeOf = (need: Omit<Need, 'at'>) => need.path.join('.');
+  const withVariable = new Set(open.filter(({ write }) => write === undefined).map(placeOf));
+  const said = others.filter((need) => !withVariable.has(placeOf(need)));
+  // Of a masked value, its section may say more than that.
+  const places = new Set(said.map(placeOf));
+  return [...open.filter((need) => !places.has(placeOf(need))), ...said];
 }
 
 /** Returns the values of an object that are masked, or that lack variables. */
@@ -242,9 +252,14 @@ const OTHERS: Readonly<
     ];
   },
   phoneProviders: ({ name }) => (name === 'twilio' ? twilioNeeds(['credentials']) : []),
-  guardianFactorProviders: ({ provider }) => (provider === TWILIO ? twilioNeeds(['provider']) : []),
-  guardianPhoneFactorSelectedProvider: ({ provider }, _name, { phoneProviders }) =>
-    provider === HOSTED && !(Array.isArray(phoneProviders) && phoneProviders.length > 0)
+  guardianFactorProviders: ({ name, provider }, _name, sections) =>
+    provider === TWILIO && !isFactorOff(sections, name) && !isSentByAction(sections)
+      ? twilioNeeds(['provider'])
+      : [],
+  guardianPhoneFactorSelectedProvider: ({ provider }, _name, sections) =>
+    provider === HOSTED &&
+    !isFactorOff(sections, SECOND_FACTORS.sms.name) &&
+    !(Array.isArray(sections.phoneProviders) && sections.phoneProviders.length > 0)
       ? twilioNeeds(['provider'])
       : [],
   customDomains: ({ type, api_key, api_keys }, name) => {
@@ -269,6 +284,12 @@ const OTHERS: Readonly<
         ];
   },
 };
+
+/** Whether an Action sends the codes of second factors to phones. */
+const isSentByAction = ({
+  guardianPhoneFactorSelectedProvider: selected,
+}: Readonly<Record<string, unknown>>) =>
+  (selected as Item | null | undefined)?.provider === 'phone-message-hook';
 
 function twilioNeeds(path: readonly string[]): Wanted[] {
   const find = 'Twilio’s console';
@@ -318,7 +339,7 @@ function secretsOf({ secrets }: Item, name: string): Wanted[] {
   if (!Array.isArray(secrets)) return [];
   return secrets.flatMap((secret: unknown, index) => {
     const { name: called, value } = (secret ?? {}) as Item;
-    if (!isMissing(value)) return [];
+    if (!isMissing(value) && !isMasked(value)) return [];
     const variable = variableName('action', name, String(called));
     return [
       {

@@ -134,8 +134,6 @@ function withStoredIds(file: TenantFile, stored: TenantRecords): TenantFile {
       const id = apis.get(api.identifier);
       return id === undefined ? api : { ...api, id };
     }),
-    // A grant is known by its application and API.
-    clientGrants: file.clientGrants.map(({ id: _, ...grant }) => grant),
   };
 }
 
@@ -210,6 +208,7 @@ async function compare(
     random,
     managementAudience,
     now: new Date().toISOString(),
+    keepsIds,
   });
   return { stored, wanted: declared, changes: changesOf(file, stored, declared) };
 }

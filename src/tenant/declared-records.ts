@@ -25,6 +25,8 @@ interface DeclaredOptions {
   managementAudience: string;
   /** ISO 8601. */
   now: string;
+  /** Whether a stored grant keeps its id where the file gives it another one. */
+  keepsIds?: boolean;
 }
 
 /**
@@ -34,7 +36,7 @@ interface DeclaredOptions {
 export function declaredRecords(
   declared: TenantFile,
   stored: TenantRecords,
-  { random, managementAudience, now }: DeclaredOptions,
+  { random, managementAudience, now, keepsIds = false }: DeclaredOptions,
 ): TenantRecords {
   const file = withStoredClientIds(declared, stored.clients);
   const kept = keptRecords(file, stored);
@@ -48,7 +50,7 @@ export function declaredRecords(
     String(identifier),
   );
   const clientGrants = withKept<'clientGrants'>(
-    clientGrantsOf(file, { stored, clientId, managementAudience }),
+    clientGrantsOf(file, { stored, clientId, managementAudience, keepsIds }),
     kept.clientGrants,
   );
   const organizations = organizationsOf(
@@ -294,10 +296,12 @@ function clientGrantsOf(
     stored,
     clientId,
     managementAudience,
+    keepsIds,
   }: {
     stored: TenantRecords;
     clientId: (idOrName: string) => string;
     managementAudience: string;
+    keepsIds: boolean;
   },
 ): Records['clientGrants'][] {
   const grants = file.clientGrants.map((grant) => ({
@@ -305,12 +309,17 @@ function clientGrantsOf(
     audience: ownAudience(grant.audience, managementAudience),
     ...(grant.client_id !== undefined && { client_id: clientId(grant.client_id) }),
   }));
-  return withIds(
-    'cgr',
-    grants,
-    stored.clientGrants,
-    ({ client_id, default_for, audience }) => `${client_id ?? default_for}\n${audience}`,
+  // A grant is known by its application and API, not by its id, which another stored grant may have by now.
+  const keyOf = ({ client_id, default_for, audience }: Readonly<Record<string, unknown>>) =>
+    `${client_id ?? default_for}\n${audience}`;
+  const storedKeys = new Set(stored.clientGrants.map((grant) => keyOf(grant)));
+  const storedIds = new Set<string | undefined>(stored.clientGrants.map(({ id }) => id));
+  const named = grants.map((grant) =>
+    keepsIds && (storedKeys.has(keyOf(grant)) || storedIds.has(grant.id))
+      ? { ...grant, id: undefined }
+      : grant,
   );
+  return withIds('cgr', named, stored.clientGrants, keyOf);
 }
 
 /**

@@ -4,7 +4,7 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import type { Unmanaged } from '../records/tenant/unmanaged.ts';
-import { placed } from './source.ts';
+import { type Place, placed } from './source.ts';
 import type { Environment, Values } from './variables.ts';
 
 const names = z.array(z.string());
@@ -42,6 +42,8 @@ const EITHER: readonly [ConfigName, ConfigName][] = [
 
 export interface DeployConfig {
   values: Values;
+  /** What of it has no effect, with its place. */
+  warnings: string[];
   /** The folder of connections in the folders of the tool. */
   connectionsFolder: string;
   /**
@@ -63,11 +65,14 @@ export function readDeployConfig(
   const path = env[FILE] || undefined;
   const place = { file: path, line: undefined };
   const faults: string[] = [];
-  const fromFile = path === undefined ? {} : readObject(path, onFile, faults);
+  const { given, warnings } = withoutTextMappings(
+    path === undefined ? {} : readObject(path, onFile, faults),
+    place,
+  );
   const fromEnvironment = Object.fromEntries(
     NAMES.flatMap((name) => (env[name] ? [[name, parsed(env[name])] as const] : [])),
   );
-  const { success, data, error } = configSchema.safeParse({ ...fromFile, ...fromEnvironment });
+  const { success, data, error } = configSchema.safeParse({ ...given, ...fromEnvironment });
   for (const { path: at, message } of error?.issues ?? [])
     faults.push(
       at[0] !== undefined && at[0] in fromEnvironment
@@ -85,10 +90,23 @@ export function readDeployConfig(
   return {
     config: {
       values: { env, mappings: new Map(Object.entries(data.AUTH0_KEYWORD_REPLACE_MAPPINGS ?? {})) },
+      warnings,
       connectionsFolder: data.AUTH0_CONNECTIONS_DIRECTORY ?? 'connections',
       unmanaged: (document, all) => unmanagedOf(data, { isWhole: path !== undefined, document, all }),
     },
   };
+}
+
+/**
+ * Returns the members of a configuration without a text in place of the mappings, such as the path of a file with them: the
+ * deploy tool reads no file there, and goes on.
+ */
+function withoutTextMappings(given: object, place: Place): { given: object; warnings: string[] } {
+  const name = 'AUTH0_KEYWORD_REPLACE_MAPPINGS' satisfies ConfigName;
+  const { [name]: mappings, ...others } = given as Readonly<Record<string, unknown>>;
+  if (typeof mappings !== 'string') return { given, warnings: [] };
+  const says = `${name}: a text has no mappings, also where it is the path of a file: none is read, as in the deploy tool`;
+  return { given: others, warnings: [placed(says, place)] };
 }
 
 const isGiven = (value: unknown): boolean => Array.isArray(value) && value.length > 0;

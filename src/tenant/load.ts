@@ -65,7 +65,13 @@ export async function loadTenantFile(
   onFile: (path: string) => void = () => undefined,
 ): Promise<LoadedTenant> {
   const config = configOf(env, onFile);
-  return tenantOf(await readSource(path, config, onFile), config, directoryOfTenant(path), onFile);
+  const loaded = tenantOf(await readSource(path, config, onFile), config, directoryOfTenant(path), onFile);
+  const { warnings } = config;
+  return {
+    ...loaded,
+    warnings: [...warnings, ...loaded.warnings],
+    report: [...warnings, ...loaded.report],
+  };
 }
 
 /** What a tenant file says, before it is validated. */

@@ -22,10 +22,12 @@ export function customLoginPage(
 /** Returns a finding for each unsupported setting of customized pages. */
 export function pageFindings({ pages = [], clients }: TenantFile): Finding[] {
   return [
-    ...pages.flatMap(({ name, html, enabled }, index): Finding[] => {
+    ...pages.flatMap(({ name, html, enabled, url }, index): Finding[] => {
       const at = `pages[${index}]`;
       if (enabled === false) return [];
       if (name === 'login') return findingsOf('unusable', htmlWarnings(`${at}.html`, html));
+      // Without a page there is nothing that is not shown, unless errors lead to another address.
+      if (html.trim() === '' && String(url ?? '') === '') return [];
       const says = `${name} is not built in: ours is shown`;
       const several = 'pages are not built in: ours are shown';
       return [{ rank: 'unusable', at, says, several, item: name }];

@@ -105,7 +105,7 @@ connections:
   - { name: fb, strategy: facebook, options: {} }
   - { name: dir, strategy: auth0-adldap, options: {} }
 actions:
-  - { name: A, code: 'exports.onExecutePostLogin = async () => {}', secrets: [{ name: KEY, value: _VALUE_NOT_SHOWN_ }] }
+  - { name: A, code: 'exports.onExecutePostLogin = async () => {}', secrets: [{ name: KEY, value: _VALUE_NOT_SHOWN_ }, { name: URL, value: _VALUE_NOT_SHOWN_ }] }
 rulesConfigs: [{ key: MODE, value: _VALUE_NOT_SHOWN_ }]
 emailProvider: { name: sendgrid, credentials: { api_key: ##SENDGRID_API_KEY## } }
 resourceServers: [{ name: Old, identifier: 'urn:old', signing_alg: HS256 }]
@@ -116,8 +116,8 @@ customDomains: [{ domain: login.acme.example, type: auth0_managed_certs }]
       ...['CLIENT_WEB_ID', 'CLIENT_WEB_SECRET', 'CLIENT_JOB_KEY_1'],
       ...['CONNECTION_FB_CLIENT_ID', 'CONNECTION_FB_CLIENT_SECRET'],
       ...['CONNECTION_DIR_LDAP_URL', 'CONNECTION_DIR_LDAP_BASE', 'CONNECTION_DIR_LDAP_BIND_USER'],
-      ...['CONNECTION_DIR_LDAP_BIND_PASSWORD', 'API_OLD_SIGNING_SECRET', 'ACTIONS_A_SECRETS_VALUE'],
-      ...['RULESCONFIGS_MODE_VALUE', 'SENDGRID_API_KEY', 'SMTP_URL', 'TLS_CERT and TLS_KEY'],
+      ...['CONNECTION_DIR_LDAP_BIND_PASSWORD', 'API_OLD_SIGNING_SECRET', 'ACTION_A_KEY'],
+      ...['ACTION_A_URL', 'RULESCONFIGS_MODE_VALUE', 'SENDGRID_API_KEY', 'SMTP_URL', 'TLS_CERT and TLS_KEY'],
     ]);
     // A credential without its key is a value to ask for, and no fault.
     expect(report.faults.filter((fault) => !fault.startsWith('resourceServers'))).to.deep.equal([]);
@@ -208,7 +208,7 @@ actions: [{ name: A, code: 'exports.onExecutePostLogin = (e, api) => api.prompt.
 attackProtection: { captcha: { active_provider_id: hcaptcha }, breachedPasswordDetection: { enabled: false } }
 tenant:
   session_cookie: { mode: non-persistent }
-  flags: { enforce_client_authentication_on_passwordless_start: true }
+  flags: { enforce_client_authentication_on_passwordless_start: true, enable_dynamic_client_registration: true }
 guardianFactorTemplates: [{ name: sms, enrollment_message: '{{code}}', verification_message: '{{code}}' }]
 `);
     const absent = report.objects.filter(({ verdict }) => verdict === 'not in force').map(({ name }) => name);
@@ -228,6 +228,77 @@ guardianFactorTemplates: [{ name: sms, enrollment_message: '{{code}}', verificat
     expect(verdictOf(report, 'breachedPasswordDetection')).to.equal('in force');
     expect(report.faults).to.deep.equal([]);
     expect(report.code).to.equal(2);
+  });
+
+  it('says nothing of a value without which nothing changes', async () => {
+    const off = 'guardianFactors: [{ name: sms, enabled: false }, { name: otp, enabled: true }]';
+    const text = (factors: string, provider: string) => `${COMPLETE}${factors}
+guardianFactorProviders: [{ name: sms, provider: twilio }]
+guardianPhoneFactorSelectedProvider: { provider: ${provider} }
+databases: [{ name: users, strategy: auth0, options: { mfa: { active: false } } }]
+pages: [{ name: error_page, html: '', show_log_link: false }, { name: password_reset, html: '' }]
+migrations: {}
+exclude: { rules: [], clients: [] }
+`;
+    const quiet = await reportOf(text(off, 'auth0'));
+    expect(quiet.objects.filter(({ verdict }) => verdict !== 'in force')).to.deep.equal([]);
+    expect(quiet.objects.map(({ section }) => section)).to.not.include('exclude');
+    expect(quiet.code).to.equal(0);
+    const needs = ({ objects }: Report) =>
+      objects.flatMap((one) => one.needs.map(({ variable }) => variable));
+    // The codes of the factor are sent, by Twilio or by an Action.
+    const on = off.replace('false', 'true');
+    expect(needs(await reportOf(text(on, 'auth0')))).to.include('TWILIO_ACCOUNT_SID');
+    const byAction = await reportOf(text(on, 'phone-message-hook'));
+    expect(needs(byAction)).to.deep.equal([]);
+    expect(verdictOf(byAction, 'phone-message-hook')).to.equal('in force, differently');
+    const asked = await reportOf(
+      `${text(off, 'auth0').replace("html: ''", "html: '', url: 'https://acme.example/error'")}guardianPolicies: { policies: [all-applications] }\n`,
+    );
+    const absent = asked.objects.filter(({ verdict }) => verdict === 'not in force').map(({ name }) => name);
+    expect(absent).to.have.members(['users', 'error_page']);
+  });
+
+  it('does not take what the configuration of the deploy tool leaves out for a part of the tenant', async () => {
+    write('config.json', '{ "AUTH0_EXCLUDED": ["roles"] }');
+    const report = await reportOf(`${COMPLETE}roles: [{ name: r }]\n`, { TENANT_CONFIG: 'config.json' });
+    expect(report.objects.map(({ name }) => name)).to.have.members(['', 'Shop']);
+    expect(report.code).to.equal(0);
+  });
+
+  it('names the packages that scripts need, and those that cannot work here', async () => {
+    const login =
+      "function login(email, password, callback) { const m = require('mongodb@3.1.4'); require('bcrypt'); }";
+    const report = await reportOf(`${COMPLETE}
+databases:
+  - { name: own, strategy: auth0, options: { enabledDatabaseCustomization: true, customScripts: { login: "${login}" } } }
+  - { name: unused, strategy: auth0, options: { enabledDatabaseCustomization: false, customScripts: { login: "${login}" } } }
+rules:
+  - { name: r, enabled: true, script: "function (user, context, callback) { require('request'); require('ms@2.0.0'); }" }
+actions:
+  - { name: A, code: 'exports.onExecutePostLogin = async () => {}', dependencies: [{ name: pg, version: 8.0.0 }] }
+`);
+    const saysOf = (name: string) =>
+      report.objects
+        .filter((one) => one.name === name)
+        .flatMap(({ statements }) => statements.map(({ says }) => says));
+    expect(saysOf('own').join())
+      .to.contain('scripts that use mongodb fail: they have no connections of their own')
+      .and.to.contain('scripts run in QuickJS')
+      .and.not.contain('bcrypt');
+    expect(saysOf('unused')).to.deep.equal([]);
+    expect(saysOf('r').join())
+      .to.contain('installed beside the server, where scripts read them: ms')
+      .and.not.contain('request');
+    expect(verdictOf(report, 'r')).to.equal('in force, differently');
+    expect(verdictOf(report, 'A')).to.equal('not in force');
+  });
+
+  it('says of a connection that is not built in that, and nothing of its options', async () => {
+    const report = await reportOf(`${COMPLETE}
+connections: [{ name: odd, strategy: baidu, options: { client_id: a, client_secret: b, further: c } }]
+`);
+    expect(report.objects.find(({ name }) => name === 'odd')?.statements).to.have.length(1);
   });
 
   it('says what is different, with the decision', async () => {
@@ -289,6 +360,16 @@ resourceServers: [{ name: Orders, identifier: 'https://orders' }]
     expect(stays).not.to.contain('issuer:');
     const moves = valuesOf(await reportOf(text, { BASE_URL: 'https://id.acme.example' }));
     expect(moves).to.contain('issuer: https://id.acme.example/');
+  });
+
+  it('lists for others no API of the server itself, and no name that stands for a variable', async () => {
+    const { tasks } = await reportOf(`${COMPLETE}
+resourceServers:
+  - { name: Own, identifier: 'https://##OLD_DOMAIN##/me/' }
+  - { name: Orders, identifier: 'https://##OLD_DOMAIN##/orders' }
+`);
+    const apis = tasks.find(({ title }) => title === 'APIs that verify access tokens');
+    expect(apis?.tasks.map(({ where }) => where)).to.deep.equal(['Orders (https://##OLD_DOMAIN##/orders)']);
   });
 
   it('writes one HTML file that loads nothing, in which names of the export are text', async () => {

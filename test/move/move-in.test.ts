@@ -580,6 +580,28 @@ describe('gatehouse move', () => {
     expect(again.stdout).to.contain(known).and.to.contain('configuration: 0 changes');
   });
 
+  it('gives a client grant the id of the export, unless it is there under another', async () => {
+    const grant =
+      "clientGrants: [{ id: cgr_there, client_id: Web, audience: 'https://api.example.test', scope: [] }]";
+    writeFileSync(join(cwd, 'grants.yaml'), `${TENANT}${grant}\n`);
+    writeFileSync(join(cwd, 'nothing.yaml'), '{}\n');
+    const at = (data: string, file: string, ...args: string[]) =>
+      runCommand({ cwd, env: { TENANT_FILE: file, DATA_DIR: data }, args });
+    expect((await at('grants', 'nothing.yaml', 'move', 'in', 'grants.yaml')).code).to.equal(0);
+    expect((await at('grants', 'grants.yaml', 'plan')).stdout).to.contain('no changes');
+    // Applied with another id before, it keeps that; and a grant of somebody else with this id stays.
+    const other = grant.replace('cgr_there', 'cgr_here');
+    const strange = "{ id: cgr_there, client_id: Other, audience: 'https://api.example.test', scope: [] }";
+    writeFileSync(
+      join(cwd, 'before.yaml'),
+      `${TENANT.replace('clients:', 'clients:\n  - name: Other')}${other.replace('[', `[${strange}, `)}\n`,
+    );
+    expect((await at('granted', 'before.yaml', 'apply')).code).to.equal(0);
+    const moved = await at('granted', 'before.yaml', 'move', 'in', 'grants.yaml');
+    expect(moved.code, moved.stderr).to.equal(0);
+    expect((await at('granted', 'before.yaml', 'plan')).stdout).to.contain('no changes');
+  });
+
   it('adds to a tenant and removes nothing of it', async () => {
     writeFileSync(join(cwd, 'other.yaml'), 'clients: [{ name: Mine }]\ndatabases: [{ name: mine }]\n');
     const other = { cwd, env: { TENANT_FILE: 'other.yaml', DATA_DIR: 'added' } };

@@ -41,9 +41,7 @@ describe('the verdicts of gatehouse move check', () => {
           change_pwd_flow_v1: !isOn,
         },
       });
-    const database = (active: boolean) =>
-      verdicts('databases', { options: { mfa: { active, return_enroll_settings: true } } });
-    expect([...tenant(true), ...database(true)]).to.deep.equal([]);
+    expect(tenant(true)).to.deep.equal([]);
     expect(tenant(false)).to.deep.equal(
       [
         'enable_sso',
@@ -52,7 +50,6 @@ describe('the verdicts of gatehouse move check', () => {
         'change_pwd_flow_v1',
       ].map((name) => `tenant.flags.${name}: not in force`),
     );
-    expect(database(false)).to.deep.equal(['databases.options.mfa: not in force']);
   });
 
   it('name documents that exist', () => {

@@ -128,6 +128,19 @@ pages: [{ name: login, html: "<p>@@config@@ ##NAME##</p>" }]
     expect(tenant.connections.map(({ name }) => name)).to.deep.equal(['b']);
   });
 
+  it('may have a text in place of the mappings, as the tool takes it: no variable has a value by that', async () => {
+    const path = await folder.write('tenant.yaml', 'tenant: { friendly_name: Acme }');
+    const env = await environment({ AUTH0_KEYWORD_REPLACE_MAPPINGS: './config/replace.json' });
+    const { report } = await loadTenantFile(path, env);
+    expect(report.join()).to.match(/^AUTH0_KEYWORD_REPLACE_MAPPINGS: a text has no mappings.*config\.json\)/);
+    await folder.write('tenant.yaml', 'tenant: { friendly_name: "##NAME##" }');
+    expect((await faultsOf(path, env)).join()).to.contain('NAME is not set');
+    // In the environment it is the operator's own mistake.
+    expect((await faultsOf(path, { AUTH0_KEYWORD_REPLACE_MAPPINGS: '{ "NAME": ' })).join()).to.contain(
+      'AUTH0_KEYWORD_REPLACE_MAPPINGS',
+    );
+  });
+
   it('that cannot be read or contradicts itself is a fault that quotes no secret', async () => {
     const path = await folder.write('tenant.yaml', 'clients: []');
     const text = async (config: unknown) => (await faultsOf(path, await environment(config))).join();

@@ -1,4 +1,5 @@
 // What becomes of databases and connections.
+import { strategyRecord } from '../../records/connections/connections.ts';
 import { SOCIAL_STRATEGIES } from '../../records/connections/social.ts';
 import { absent, differently, type Item, inForce, isAsked, type Rules } from './verdict.ts';
 
@@ -38,10 +39,7 @@ const common = (section: string): Rules => ({
     'identity assertions of the company’s server are not exchanged',
     (value) => (value as Item | null)?.status === 'enabled',
   ),
-  [`${section}.options.mfa`]: absent(
-    'guardianPolicies ask users of this connection for a second factor, too',
-    (value) => (value as Item | null)?.active === false,
-  ),
+  [`${section}.options.mfa`]: inForce,
   [`${section}.options.strategy_version`]: inForce,
 });
 
@@ -95,10 +93,6 @@ export const connectionRules: Rules = {
   ),
   'databases.options.customScripts.change_phone_number': absent(
     'a changed phone number is not passed on to the custom database',
-  ),
-  'databases.options.customScripts.*': differently(
-    'scripts run in QuickJS, without Node.js: packages only as far as they are read there',
-    'actions-scripts.md#scripts-run-in-quickjs-compiled-to-webassembly-in-threads',
   ),
   'databases.options.bareConfiguration': inForce,
   'databases.options.disable_signup': inForce,
@@ -170,6 +164,8 @@ export const connectionRules: Rules = {
     'the option has no meaning for this strategy: it is stored, and nothing follows from it',
     (value, { strategy }) =>
       isAsked(value) &&
+      // Of a strategy that is not built in, no option has a meaning.
+      strategyRecord(String(strategy)) !== undefined &&
       !SCOPE_FLAGS.includes(String(strategy)) &&
       (typeof value !== 'object' || WITH_OBJECTS.includes(strategy)),
   ),

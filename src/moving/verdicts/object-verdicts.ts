@@ -1,6 +1,8 @@
 // Verdicts that need more of an object than one member: its kind, its name, or its code.
 import { z } from 'zod';
 import { SCREENS } from '../../capabilities/pages/custom-texts.ts';
+import { packagesNamed } from '../../capabilities/scripts/packages/bundle.ts';
+import { BUILT_IN_MODULES } from '../../capabilities/scripts/stand-ins.ts';
 import { strategyRecord } from '../../records/connections/connections.ts';
 import { TRIGGER_ENTRIES } from '../../records/tenant/actions.ts';
 import { MAIL_PROVIDERS, MAX_RESET_SECONDS } from '../../records/tenant/delivery.ts';
@@ -10,6 +12,7 @@ import type { PhoneTemplateType } from '../../records/tenant/phone-templates.ts'
 import { grantsOfEntries, organizationGrantSchema } from '../../records/users/organization-grants.ts';
 import { SECOND_FACTORS } from '../../records/users/second-factors.ts';
 import { clientIdOf } from '../../tenant/names.ts';
+import { isFactorOff } from '../second-factors.ts';
 import type { Item, Statement } from './verdict.ts';
 
 type Said = Omit<Statement, 'path'> & { path?: readonly string[] };
@@ -33,14 +36,12 @@ export function objectStatements(section: string, item: Item, name: string, sect
 const OBJECTS: Readonly<Record<string, (item: Item, name: string, sections: Item) => Said[]>> = {
   organizations: ofOrganization,
   connections: ofConnection,
-  databases: ({ options }) => {
-    const { enabledDatabaseCustomization, customScripts } = (options ?? {}) as Item;
-    const hasLogin = typeof (customScripts as Item | null)?.login === 'string';
-    return enabledDatabaseCustomization === true && !hasLogin
-      ? [absent('nobody can log in: the script login is not in the export', 'options', 'customScripts')]
-      : [];
-  },
-  actions: ({ supported_triggers: triggers, code }) => [
+  databases: (item, _name, sections) => [...ofCustomDatabase(item), ...ofFactorSwitch(item, sections)],
+  actions: ({ supported_triggers: triggers, code, dependencies }) => [
+    ...ofDrivers(
+      items(dependencies).map(({ name }) => String(name)),
+      'dependencies',
+    ),
     ...items(triggers)
       .filter(({ id }) => !isTrigger(id))
       .map(({ id }) => absent(`Actions of the trigger ${String(id)} do not run`, 'supported_triggers')),
@@ -49,7 +50,7 @@ const OBJECTS: Readonly<Record<string, (item: Item, name: string, sections: Item
       : []),
   ],
   triggers: (_item, name) => (isTrigger(name) ? [] : [absent('Actions of this trigger do not run')]),
-  rules: ({ enabled = true, stage = 'login_success' }) =>
+  rules: ({ enabled = true, stage = 'login_success', script }) =>
     enabled === true && stage === 'login_success'
       ? [
           differently(
@@ -57,6 +58,7 @@ const OBJECTS: Readonly<Record<string, (item: Item, name: string, sections: Item
             'actions-scripts.md#each-rule-is-a-run-of-its-own',
             'script',
           ),
+          ...ofPackages([script], 'script'),
         ]
       : [],
   guardianFactors: ({ name, enabled }) => {
@@ -95,28 +97,70 @@ const OBJECTS: Readonly<Record<string, (item: Item, name: string, sections: Item
     disabled === true || SENT_PHONE_TEMPLATES.has(String(type))
       ? []
       : [absent('no such text message is sent', 'type')],
-  pages: ({ name, enabled, html }) => {
-    if (enabled === false || name === 'login' || String(html ?? '').trim() === '') return [];
-    return [absent('the customized page is not shown: ours is', 'html')];
+  pages: ({ name, enabled, html, url }) => {
+    if (enabled === false || name === 'login') return [];
+    if (String(html ?? '').trim() !== '')
+      return [absent('the customized page is not shown: ours is', 'html')];
+    return name === 'error_page' && String(url ?? '') !== ''
+      ? [absent('errors are shown on our page, not on this one', 'url')]
+      : [];
   },
   logStreams: ({ type }) =>
     sinkOf(type) === undefined
       ? [absent(`nothing is sent to ${String(type)}: a stream of the type http is`, 'type')]
       : [],
   networkACLs: (acl) => networkAclWarnings(acl).map((warning) => absent(warning, 'rule')),
-  guardianFactorProviders: ({ name, provider }) =>
-    name === SECOND_FACTORS.push.name
-      ? [
-          absent(
-            'no notifications are pushed to the app by this account: logins are approved at /authenticator',
-            'provider',
-          ),
-        ]
-      : provider === SNS
-        ? [absent('messages are not sent through this account', 'provider')]
-        : [],
+  guardianFactorProviders: ({ name, provider }, _name, sections) => {
+    if (isFactorOff(sections, name)) return [];
+    if (name === SECOND_FACTORS.push.name)
+      return [
+        SELECTED,
+        absent(
+          'no notifications are pushed to the app by this account: logins are approved at /authenticator',
+          'provider',
+        ),
+      ];
+    return provider === SNS
+      ? [SELECTED, absent('messages are not sent through this account', 'provider')]
+      : [SELECTED];
+  },
+  guardianPhoneFactorSelectedProvider: (_item, _name, sections) =>
+    isFactorOff(sections, SECOND_FACTORS.sms.name) ? [] : [SELECTED],
   prompts: ofPrompts,
 };
+
+const SELECTED = differently(
+  'the choice of a provider has no effect: codes are sent by the Action that is bound for it, else by phoneProviders, or by the account that the environment names',
+  'management-api.md#these-settings-are-accepted-with-a-warning-that-names-them',
+);
+
+/** Says what becomes of the scripts of a custom database, while they are in use. */
+function ofCustomDatabase({ options }: Item): Said[] {
+  const { enabledDatabaseCustomization, customScripts } = (options ?? {}) as Item;
+  if (enabledDatabaseCustomization !== true) return [];
+  const { login, ...others } = (customScripts ?? {}) as Item;
+  const at = ['options', 'customScripts'];
+  if (typeof login !== 'string')
+    return [absent('nobody can log in: the script login is not in the export', ...at)];
+  return [
+    differently(
+      'scripts run in QuickJS, without Node.js: packages only as far as they are read there',
+      'actions-scripts.md#scripts-run-in-quickjs-compiled-to-webassembly-in-threads',
+      ...at,
+    ),
+    ...ofPackages([login, ...Object.values(others)], ...at),
+  ];
+}
+
+/** Policies are the only ones to ask for a second factor by themselves. */
+function ofFactorSwitch({ options }: Item, { guardianPolicies }: Item): Said[] {
+  const { mfa } = (options ?? {}) as Item;
+  const policies = (guardianPolicies as Item | null | undefined)?.policies ?? guardianPolicies;
+  const isExempt = (mfa as Item | null | undefined)?.active === false;
+  return isExempt && Array.isArray(policies) && policies.length > 0
+    ? [absent('guardianPolicies ask users of this connection for a second factor, too', 'options', 'mfa')]
+    : [];
+}
 
 /** Says which client grants an organization does not get, because the export does not say which they are. */
 function ofOrganization({ client_grants: granted }: Item, _name: string, sections: Item): Said[] {
@@ -158,11 +202,15 @@ const SENT_TEMPLATES: ReadonlySet<string> = new Set([
   ...['mfa_oob_code', 'async_approval'],
 ]);
 
-function ofConnection({ strategy, options }: Item, name: string): Said[] {
+function ofConnection(item: Item, name: string, sections: Item): Said[] {
+  const { strategy, options } = item;
   const record = strategyRecord(String(strategy));
   if (record === undefined)
     return [absent(`${String(strategy)} is not built in: nobody can log in with ${name}`, 'strategy')];
-  return OF_STRATEGY[String(strategy)]?.((options ?? {}) as Item) ?? [];
+  return [
+    ...(OF_STRATEGY[String(strategy)]?.((options ?? {}) as Item) ?? []),
+    ...ofFactorSwitch(item, sections),
+  ];
 }
 
 const ofDirectory = (): Said[] => [
@@ -185,6 +233,41 @@ const OF_STRATEGY: Readonly<Record<string, (options: Item) => Said[]>> = {
   ad: ofDirectory,
   'auth0-adldap': ofDirectory,
 };
+
+/**
+ * Packages that open connections of their own, as all clients of databases do that do not speak HTTP: those of the hosted
+ * service's templates for custom databases, and what else is in frequent use.
+ */
+const DRIVERS: readonly string[] = [
+  ...['mongodb', 'mongoose', 'mysql', 'mysql2', 'pg', 'pg-promise', 'tedious', 'mssql', 'oracledb'],
+  ...['cassandra-driver', 'couchbase', 'redis', 'ioredis', 'ldapjs', 'nodemailer', 'sequelize', 'knex'],
+];
+
+function ofDrivers(names: readonly string[], ...path: string[]): Said[] {
+  const drivers = names.filter((name) => DRIVERS.includes(name));
+  if (drivers.length === 0) return [];
+  const says = `scripts that use ${drivers.sort().join(', ')} fail: they have no connections of their own, and reach others by HTTP alone`;
+  return [{ ...absent(says, ...path), decision: 'do/connections/custom-databases.md' }];
+}
+
+/** Says which packages scripts without a list of them need. */
+function ofPackages(scripts: readonly unknown[], ...path: string[]): Said[] {
+  const all = scripts.flatMap((script) => (typeof script === 'string' ? packagesNamed(script) : []));
+  const names = [...new Set(all)].filter((name) => !BUILT_IN_MODULES.includes(name)).sort();
+  const others = names.filter((name) => !DRIVERS.includes(name));
+  return [
+    ...ofDrivers(names, ...path),
+    ...(others.length === 0
+      ? []
+      : [
+          differently(
+            `these packages have to be installed beside the server, where scripts read them: ${others.join(', ')}`,
+            'actions-scripts.md#rules-and-database-scripts-have-the-packages-that-they-require-by-name',
+            ...path,
+          ),
+        ]),
+  ];
+}
 
 /** The texts that pages show, as `prompt/screen/key`. */
 const shownTexts = (): ReadonlySet<string> => {

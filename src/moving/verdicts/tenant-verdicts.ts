@@ -43,17 +43,8 @@ const SILENT_FLAGS = [
 /** Sections whose resources are kept for tools. */
 const stored = (says: string) => absent(says, isAsked);
 
-const selected = differently(
-  'the choice of a provider has no effect: codes are sent by phoneProviders, or by the account that the environment names',
-  'management-api.md#these-settings-are-accepted-with-a-warning-that-names-them',
-);
-
 export const tenantRules: Rules = {
   ...Object.fromEntries(SILENT_FLAGS.map((name) => [`tenant.flags.${name}`, inForce])),
-  'tenant.flags.enable_dynamic_client_registration': absent(
-    'applications cannot register themselves at /oidc/register',
-    isTrue,
-  ),
   'tenant.flags.disable_clickjack_protection_headers': absent(
     'pages still refuse to be shown in frames of others',
     isTrue,
@@ -248,11 +239,11 @@ export const tenantRules: Rules = {
     return isAsked(active) || isAsked(selected);
   }),
 
-  guardianFactorProviders: selected,
+  guardianFactorProviders: inForce,
   'guardianFactorProviders.*': inForce,
   guardianFactorTemplates: inForce,
   'guardianFactorTemplates.*': inForce,
-  guardianPhoneFactorSelectedProvider: selected,
+  guardianPhoneFactorSelectedProvider: inForce,
   'guardianPhoneFactorMessageTypes.message_types': absent(NO_VOICE, isSpoken),
   phoneProviders: inForce,
   'phoneProviders.configuration.delivery_methods': absent(NO_VOICE, isSpoken),

@@ -123,7 +123,9 @@ function anonymousFault(api: z.output<typeof resourceServerFields>): string | un
     : undefined;
 }
 
-const isOwnAudience = (audience: string) => isManagementAudience(audience) || isMyAccountAudience(audience);
+/** Returns whether an audience is one of the server's own APIs, of this or of an exporting tenant. */
+export const isOwnAudience = (audience: string): boolean =>
+  isManagementAudience(audience) || isMyAccountAudience(audience);
 
 /**
  * Returns whether an audience is the Management API: that of this server, or that of the tenant that a file was

@@ -137,11 +137,15 @@ export async function packagesRequired(
 ): Promise<string[]> {
   const folder = await openFolder(path);
   if (folder === undefined) return [];
-  // Scripts of the hosted service name versions (`name@1.2.3`); the folder has one version of each.
-  const names = requiredBy(code).flatMap((one) => packageOf(withoutVersion(one))?.name ?? []);
-  const others = [...new Set(names)].filter((name) => !standIns.includes(name));
+  const others = packagesNamed(code).filter((name) => !standIns.includes(name));
   const there = await Promise.all(others.map((name) => isThere(folder, name)));
   return others.filter((_, index) => there[index]);
+}
+
+/** Returns the packages that a script requires, whether they are there or not. @param code as of {@link packagesRequired}. */
+export function packagesNamed(code: string): string[] {
+  // Scripts of the hosted service name versions (`name@1.2.3`); the folder has one version of each.
+  return [...new Set(requiredBy(code).flatMap((one) => packageOf(withoutVersion(one))?.name ?? []))];
 }
 
 async function isThere(folder: Folder | undefined, name: string): Promise<boolean> {
