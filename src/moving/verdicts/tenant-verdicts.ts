@@ -1,4 +1,5 @@
 // What becomes of the tenant's settings, its pages, messages and protection.
+import { READ_FLAGS } from '../../records/tenant/tenant-settings.ts';
 import { isSpoken, NO_VOICE } from '../../records/users/guardian.ts';
 import { absent, differently, type Item, inForce, isAsked, type Rules } from './verdict.ts';
 
@@ -6,8 +7,9 @@ const isTrue = (value: unknown) => value === true;
 const isFalse = (value: unknown) => value === false;
 const isEnabled = (value: unknown) => (value as Item | null)?.enabled === true;
 
-/** Flags of the dashboard, and those that say what is always so here. */
+/** Flags that are read here, those of the dashboard, and those that say what is always so here. */
 const SILENT_FLAGS = [
+  ...READ_FLAGS,
   ...['enable_apis_section', 'enable_pipeline2', 'disable_impersonation', 'universal_login'],
   ...[
     'allow_changing_enable_sso',
@@ -24,20 +26,8 @@ const SILENT_FLAGS = [
     'custom_domains_provisioning',
     'cannot_change_enforce_client_authentication_on_passwordless_start',
   ],
-  ...[
-    'disable_fields_map_fix',
-
-    'enable_public_signup_user_exists_error',
-    'mfa_for_passwordless',
-  ],
-  ...[
-    'keep_sessions_on_password_reset',
-    'require_dpop_nonce',
-    'require_pushed_authorization_requests',
-    'session_management',
-  ],
-  ...['standard_claims'],
-  ...['force_default_audience'],
+  'disable_fields_map_fix',
+  'force_default_audience',
 ];
 
 /** Sections whose resources are kept for tools. */

@@ -8,7 +8,7 @@ import { CLASS_MEANINGS } from '../users/authentication-classes.ts';
 const hours = z.number().positive();
 
 /** Flags with a meaning here; others are only stored. */
-const FLAGS = [
+export const READ_FLAGS: readonly string[] = [
   'enable_dynamic_client_registration',
   'enable_public_signup_user_exists_error',
   'keep_sessions_on_password_reset',
@@ -21,7 +21,7 @@ const FLAGS = [
 ];
 
 const flagsSchema = z.record(z.string(), z.unknown()).superRefine((flags, context) => {
-  for (const name of FLAGS) {
+  for (const name of READ_FLAGS) {
     if (flags[name] === undefined || typeof flags[name] === 'boolean') continue;
     context.addIssue({ code: 'custom', path: [name], message: 'must be true or false' });
   }
