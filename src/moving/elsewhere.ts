@@ -142,6 +142,11 @@ function domains({ customDomains }: Readonly<Record<string, unknown>>, base: str
   }));
 }
 
+/** The domains of the senders that the hosted service gives a new tenant. */
+const HOSTED_SENDERS: readonly string[] = ['auth0.com', 'auth0user.net'];
+const HOSTED_SENDER =
+  'write an address of your own in its place into the export: this one is the hosted service’s, and mail from it is taken for forged';
+
 /** Returns the address of a sender such as `Acme <hello@acme.example>`. */
 const addressIn = (sender: string | undefined): string[] =>
   (sender ?? '')
@@ -156,11 +161,16 @@ function senders(sections: Readonly<Record<string, unknown>>): Task[] {
     ...items(sections.emailTemplates).map((template) => template.from),
     ...items(sections.connections).map(({ options }) => record(record(options).email).from),
   ].flatMap((value) => addressIn(text(value)));
-  const mail = [...new Set(from)].map((address) => ({
-    where: address,
-    task: 'have the mail server that you use here accept it as a sender, and its domain name that server',
-    values: [`SPF and DKIM of ${address.split('@')[1] ?? address}`],
-  }));
+  const mail = [...new Set(from)].map((address) => {
+    const [, domain = address] = address.split('@');
+    return HOSTED_SENDERS.includes(domain.toLowerCase())
+      ? { where: address, task: HOSTED_SENDER, values: [] }
+      : {
+          where: address,
+          task: 'have the mail server that you use here accept it as a sender, and its domain name that server',
+          values: [`SPF and DKIM of ${domain}`],
+        };
+  });
   const phones = [
     ...items(sections.connections)
       .filter(({ strategy }) => strategyRecord(String(strategy))?.proves === 'phone_number')

@@ -362,6 +362,19 @@ resourceServers: [{ name: Orders, identifier: 'https://orders' }]
     expect(moves).to.contain('issuer: https://id.acme.example/');
   });
 
+  it('asks for another sender of mail where it is the hosted service’s own', async () => {
+    const { tasks } = await reportOf(`${COMPLETE}
+connections:
+  - { name: email, strategy: email, options: { email: { from: '{{ application.name }} <root@auth0.com>', body: '{{ code }}' } } }
+emailTemplates: [{ template: verify_email, enabled: true, from: hello@auth0.com.example, body: '{{ url }}' }]
+`);
+    const senders = tasks.find(({ title }) => title === 'Senders to verify')?.tasks ?? [];
+    expect(senders.find(({ where }) => where === 'root@auth0.com')?.task).to.contain(
+      'an address of your own',
+    );
+    expect(senders.flatMap(({ values }) => values)).to.deep.equal(['SPF and DKIM of auth0.com.example']);
+  });
+
   it('lists for others no API of the server itself, and no name that stands for a variable', async () => {
     const { tasks } = await reportOf(`${COMPLETE}
 resourceServers:
