@@ -5,7 +5,7 @@ import { createAgent } from '../support/agent.ts';
 import { databaseUser } from '../support/database-user.ts';
 import { createProver, type Prover } from '../support/dpop.ts';
 import { API, tenant as base, payload, token, WEB_CALLBACK } from '../support/flows.ts';
-import { type OAuth2Provider, optionsFor, startProvider } from '../support/oauth2-provider.ts';
+import { json, type OAuth2Provider, optionsFor, startProvider } from '../support/oauth2-provider.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { logInUpstream } from '../support/upstream-login.ts';
 import { openAccount, send } from './support.ts';
@@ -273,6 +273,37 @@ describe('the token of a connected account', () => {
     await refused(later.refresh_token, {});
     await refused(later.access_token, { subject_token_type: ACCESS_TOKEN });
   });
+
+  for (const [what, end] of [
+    ['its user was blocked', async () => void (await server.users.update(userId, { blocked: true }))],
+    [
+      'the refresh token was revoked',
+      async (token: string) =>
+        void (await agent().request('/oauth/revoke', { form: { ...web, token } })),
+    ],
+    [
+      'the account was disconnected',
+      async () => {
+        const accounts = server.store.collection('connectedAccounts');
+        for (const { id } of await accounts.findBy('user', userId)) await accounts.delete(id);
+      },
+    ],
+  ] as const)
+    it(`is not issued where, while the provider renewed it, ${what}`, async () => {
+      const own = await tokens();
+      await connect('ada', { refresh_token: 'of-ada-1' }, -5);
+      provider.token = async (response) => {
+        await end(own.refresh_token);
+        json(response, { access_token: 'of-ada-2', token_type: 'Bearer', expires_in: 3600 });
+      };
+      try {
+        const answer = await exchange(own.refresh_token);
+        expect(answer.status, answer.text).to.be.oneOf([400, 401]);
+        expect(answer.text).not.to.contain('of-ada');
+      } finally {
+        provider.token = undefined;
+      }
+    });
 
   it('is not issued to a former member for a token of the organization', async () => {
     await connect('ada', {});

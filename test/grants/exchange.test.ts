@@ -1,6 +1,7 @@
 // Token exchange (RFC 8693) of our own tokens.
 import { expect } from 'chai';
 import { SignJWT } from 'jose';
+import type { Write } from '../../src/store/contract.ts';
 import { createAgent } from '../support/agent.ts';
 import { createProver, type Prover } from '../support/dpop.ts';
 import {
@@ -16,6 +17,7 @@ import {
   WEB_CALLBACK,
   webRequest,
 } from '../support/flows.ts';
+import { heldStore } from '../support/held-store.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { told } from './tenant.ts';
 
@@ -51,9 +53,10 @@ const ownTenant = {
 };
 
 describe('token exchange of our own tokens', () => {
+  const held = heldStore();
   let server: TestServer;
   before(async () => {
-    server = await startServer({ tenant: ownTenant });
+    server = await startServer({ tenant: ownTenant, open: held.open });
   });
   after(() => server.stop());
 
@@ -221,6 +224,21 @@ describe('token exchange of our own tokens', () => {
     const actor = { ...body, subject_token: (await tokens()).access_token, actor_token: access_token };
     const asActor = await post({ ...actor, actor_token_type: type('access_token') }, await proofOf(own));
     expect(told(asActor)[1]).to.equal('invalid_request');
+  });
+
+  it('gives no token for one that ends while it is exchanged', async () => {
+    const isGrant = (write: Write) =>
+      write.collection === 'artifacts' && 'put' in write && write.put?.model === 'Grant';
+    const users = server.store.collection('users');
+    const { access_token } = await tokens();
+    const { sub } = payload(access_token);
+    const end = (at: string | undefined) => users.update(sub, (user) => ({ ...user, access_ended_at: at }));
+    held.beforeBatch(isGrant, () => end(new Date(Date.now() + 86_400_000).toISOString()));
+    expect(told(await exchange(access_token))[1], 'all access of the user').to.equal('invalid_request');
+    await end(undefined);
+    expect((await exchange(access_token)).status).to.equal(200);
+    held.beforeBatch(isGrant, () => server.users.setPassword(sub, USER.password));
+    expect((await exchange(access_token)).status, 'a new password').to.be.within(400, 403);
   });
 
   it('refuses a token whose user was blocked or has got a new password meanwhile', async () => {

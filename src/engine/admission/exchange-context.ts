@@ -30,6 +30,8 @@ export interface ExchangeLimits {
   grantId?: string | undefined;
   /** Whether the exchanged token is bound to a key: the new ones have to be, too. */
   isBound?: boolean;
+  /** Whether the exchanged token has ended meanwhile: asked again once the new ones are stored, which would outlive it. */
+  hasEnded(): Promise<boolean>;
 }
 
 /** The log events of an exchange that are not those of its grant. */

@@ -113,28 +113,26 @@ export function tokenExchange(deps: ExchangeDependencies): ExchangeToken {
     checkRequest(client, params.requested_token_type);
     if (isOnBehalf) checkActor(client, params);
     const subject = await subjectOf(deps, clientId, type, token);
+    const { userId } = subject;
     const confirmation = confirmationOf(subject.claims);
     // An API cannot have the key of its caller, whose proof it has checked itself.
     if (confirmation !== undefined && partyOf(subject.claims) === clientId)
       await deps.checkPossession(ctx, token, { clientId, cnf: confirmation });
     const { organization } = subject;
     // Before the connection could make the user a member again.
-    if (organization !== undefined && !(await deps.isMember(organization, subject.userId)))
-      throw invalidTokenError();
+    if (organization !== undefined && !(await deps.isMember(organization, userId))) throw invalidTokenError();
     const { scope, resource, act } = isOnBehalf
       ? await onBehalfOf(deps, client, params, subject)
       : await narrowed(deps, clientId, params, subject);
     const login: Login = {
-      userId: subject.userId,
+      userId,
       connection:
-        subject.connection ??
-        primaryIdentity(await deps.users.identitiesOf(subject.userId))?.connection ??
-        '',
+        subject.connection ?? primaryIdentity(await deps.users.identitiesOf(userId))?.connection ?? '',
       amr: subject.amr,
       presence: 'absent',
       authTime: Number(subject.claims.auth_time ?? subject.claims.iat),
       ip,
-      credentialVersion: await deps.users.credentialVersion(subject.userId),
+      credentialVersion: subject.credentialVersion,
     };
     return {
       login,
@@ -147,6 +145,7 @@ export function tokenExchange(deps: ExchangeDependencies): ExchangeToken {
         grantId: grantOfToken(subject.claims),
         act,
         isBound: confirmation !== undefined,
+        hasEnded: () => hasEnded(deps, subject),
       },
       extra: { issued_token_type: ACCESS_TOKEN },
     };
@@ -281,15 +280,25 @@ export async function subjectOf(
   clientId: string,
   type: string,
   token: string,
-): Promise<Subject> {
+): Promise<Subject & { credentialVersion: number }> {
   const found =
     type === ID_TOKEN
       ? await subjectOfIdToken(deps, clientId, token)
       : await subjectOfAccessToken(deps, clientId, token);
-  const user = found && (await deps.users.get(found.userId));
-  if (found === undefined || user === undefined || (await isTokenEnded(deps, user, found.claims)))
-    throw invalidTokenError();
-  return found;
+  if (found === undefined) throw invalidTokenError();
+  // Read before the token is judged, so that a password that is set meanwhile has another one.
+  const credentialVersion = await deps.users.credentialVersion(found.userId);
+  if (await hasEnded(deps, found)) throw invalidTokenError();
+  return { ...found, credentialVersion };
+}
+
+/** Whether a verified token has ended although it has not expired, by its user as they are now. */
+async function hasEnded(
+  deps: ExchangeDependencies,
+  { userId, claims }: Pick<Subject, 'userId' | 'claims'>,
+): Promise<boolean> {
+  const user = await deps.users.get(userId);
+  return user === undefined || isTokenEnded(deps, user, claims);
 }
 
 /** Verifies an ID token: it was issued to the application itself, and its session has not ended. */
@@ -409,17 +418,26 @@ interface SubjectToken {
   token: string;
 }
 
+/** The user of a subject token. */
+export interface TokenUser {
+  user: User;
+  /**
+   * Judges the token again, after a wait for others: it may have been revoked, and the user been blocked.
+   * @throws AuthError 400 `invalid_grant`
+   */
+  requireStill(): Promise<void>;
+}
+
 /**
  * Returns the user of a refresh token of the application, or of an access token that was issued to it or is for its
  * API.
  * @throws AuthError 400 `invalid_request` for another type, `invalid_grant` for a token that is not valid or whose
  *   user is not admitted; 401 as {@link CheckPossession} does.
  */
-export type ReadSubjectToken = (presented: SubjectToken) => Promise<User>;
+export type ReadSubjectToken = (presented: SubjectToken) => Promise<TokenUser>;
 
 export function subjectTokenReader(deps: ExchangeDependencies): ReadSubjectToken {
-  return async (presented) => {
-    const subject = await subjectFrom(deps, presented);
+  const judged = async (subject: TokenSubject | undefined): Promise<User> => {
     const user = subject && (await deps.users.get(subject.userId));
     if (user === undefined || admissionError(user) !== undefined) throw invalidToken();
     const { organization, connection } = subject ?? {};
@@ -428,6 +446,18 @@ export function subjectTokenReader(deps: ExchangeDependencies): ReadSubjectToken
       throw invalidToken();
     return user;
   };
+  return async (presented) => {
+    const subject = await subjectFrom(deps, presented);
+    const user = await judged(subject);
+    return {
+      user,
+      // Without the proof of possession, which a request sends once.
+      requireStill: async () => {
+        if ((await subject?.hasEnded()) !== false) throw invalidToken();
+        await judged(subject);
+      },
+    };
+  };
 }
 
 /** The user and organization of a token, and the connection of its login, where it is known. */
@@ -435,6 +465,8 @@ interface TokenSubject {
   userId: string;
   organization?: string | undefined;
   connection?: string | undefined;
+  /** Whether the token has ended by now. */
+  hasEnded(): Promise<boolean>;
 }
 
 async function subjectFrom(
@@ -452,7 +484,9 @@ async function subjectFrom(
     await deps.checkPossession(ctx, token, { clientId, cnf });
   }
   // Nor can it name the actor, who would be taken for the user.
-  return subject.claims.act === undefined ? subject : undefined;
+  return subject.claims.act === undefined
+    ? { ...subject, hasEnded: () => hasEnded(deps, subject) }
+    : undefined;
 }
 
 /**
@@ -469,8 +503,12 @@ async function subjectOfRefreshToken(
   const token = value === '' ? undefined : await provider.RefreshToken.find(value);
   if (token === undefined || token.clientId !== clientId || token.isExpired || token.consumed)
     return undefined;
-  const grant = await provider.Grant.find(token.grantId ?? '');
-  if (grant === undefined || grant.isExpired || grant.clientId !== clientId) return undefined;
+  const grantInForce = async () => {
+    const grant = await provider.Grant.find(token.grantId ?? '');
+    return grant === undefined || grant.isExpired ? undefined : grant;
+  };
+  const grant = await grantInForce();
+  if (grant === undefined || grant.clientId !== clientId) return undefined;
   if (grant.accountId !== token.accountId) return undefined;
   // A refresh token of a transferred session ends with that session, which is only checked when it is refreshed.
   if (transferOf(grant) !== undefined) return undefined;
@@ -478,7 +516,13 @@ async function subjectOfRefreshToken(
   if (jkt !== undefined || thumbprint !== undefined)
     await checkPossession(ctx, value, { clientId, cnf: { jkt, 'x5t#S256': thumbprint } });
   const { organization, connection } = grant as { organization?: string; connection?: string };
-  return { userId: token.accountId, organization, connection };
+  return {
+    userId: token.accountId,
+    organization,
+    connection,
+    // The token itself may have been replaced by a newer one, which ends nothing.
+    hasEnded: async () => (await grantInForce()) === undefined,
+  };
 }
 
 /** One error for every invalid token, so that it does not tell which check failed. */

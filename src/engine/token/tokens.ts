@@ -45,7 +45,6 @@ import { applicationSettings, refuseNoncompliant } from '../client/applications.
 import { applyForwardedAddress } from '../client/engine-client-authentication.ts';
 import type { LoginActions, LoginExecutions } from '../login/login-actions.ts';
 import type { Settlement } from '../login/settle.ts';
-import { grantInForce } from '../session/sessions.ts';
 import { buildGrant, type GrantDependencies } from './token-grants.ts';
 
 // The end of a login at the token endpoint: from the authenticated user to the token response.
@@ -193,23 +192,16 @@ async function respondWithTokens(
     isRecorded,
   });
   if (refusal !== undefined) throw refusal;
-  await refuseEndedMeanwhile(deps, ctx, grant);
+  await refuseEndedMeanwhile(ctx, grant);
   recordExchange(deps, ctx, login, { type: request.event, clientId, isRecorded });
 }
 
 /**
- * Refuses the tokens of an exchange if the grant of the exchanged token was revoked since it was read: the new ones would
- * outlive it.
+ * Refuses the tokens of an exchange if the exchanged token has ended since it was read: the new ones would outlive it.
  * @throws AuthError 400 `invalid_request`
  */
-async function refuseEndedMeanwhile(
-  deps: Pick<TokenDependencies, 'store' | 'config'>,
-  ctx: KoaContextWithOIDC,
-  grant: Grant,
-): Promise<void> {
-  const { grantId } = exchangeLimits.of(ctx) ?? {};
-  if (grantId === undefined) return;
-  if ((await grantInForce(deps, grantId)) !== undefined) return;
+async function refuseEndedMeanwhile(ctx: KoaContextWithOIDC, grant: Grant): Promise<void> {
+  if ((await exchangeLimits.of(ctx)?.hasEnded()) !== true) return;
   await grant.destroy();
   throw invalidTokenError();
 }

@@ -58,9 +58,12 @@ export const connectedGrant: GrantDeclaration<ConnectedGrantDependencies> = {
     const upstream = await upstreamOf(deps, request);
     const token = requiredField(params, 'subject_token');
     const subject = { ctx, clientId, type: requiredField(params, 'subject_token_type'), token };
-    const user = await deps.readSubjectToken(subject);
+    const { user, requireStill } = await deps.readSubjectToken(subject);
     const account = await accountOf(deps, user, upstream, params.login_hint);
-    return tokenResponse(deps, user, upstream, account, type);
+    const response = await tokenResponse(deps, user, upstream, account, type);
+    // The provider may have taken its time to renew the token.
+    await requireStill();
+    return response;
   },
 };
 
