@@ -644,6 +644,41 @@ describe('an application that registers itself', () => {
     }
   });
 
+  it('is kept by the first user who allows it something, who can do that for some alone', async () => {
+    const { newApplications: _, ...rateLimits } = ownTenant.attackProtection.rateLimits as Record<string, object>;
+    const limited = await startManaged({
+      ...ownTenant,
+      attackProtection: { rateLimits: { ...rateLimits, newApplications: { capacity: 2, perMinute: 1 / 60 } } },
+    });
+    try {
+      const make = async () =>
+        (await createAgent(limited).request('/oidc/register', { json: AGENT })).json().client_id as string;
+      const isUsed = async (id: string) =>
+        (await limited.store.collection('registrations').get(id))?.last_used_at !== undefined;
+      const allow = async (id: string, scope = 'tools:read') => {
+        const agent = createAgent(limited);
+        const { action, fields } = readForm(await logIn(agent, limited, request(id, { scope })), '_csrf');
+        const answer = await agent.request(action, { form: { ...fields, decision: 'accept' } });
+        if (answer.status === 429) return 'refused';
+        return 'code' in responseOf(await follow(agent, answer, limited.url)) && 'allowed';
+      };
+      const [first, second, third] = [await make(), await make(), await make()];
+      expect([await allow(first), await allow(second), await allow(third)]).to.deep.equal([
+        'allowed',
+        'allowed',
+        'refused',
+      ]);
+      expect([await isUsed(second), await isUsed(third)]).to.deep.equal([true, false]);
+      const consents = await limited.store.collection('consents').list({ limit: 50 });
+      expect(consents.records.map(({ client_id }) => client_id)).not.to.include(third);
+      expect(await allow(first, 'tools:write'), 'one that is used already').to.equal('allowed');
+      limited.tick(3_600_000);
+      expect(await allow(third)).to.equal('allowed');
+    } finally {
+      await limited.stop();
+    }
+  });
+
   describe('to pages of other sites', () => {
     const ORIGIN = 'https://agent.example.test';
     const send = (path: string, origin: string, form: Record<string, string>) =>

@@ -5,6 +5,7 @@ import type { Context } from 'koa';
 import type Provider from 'oidc-provider';
 import { errors, type InteractionResults } from 'oidc-provider';
 import type { RequiredFactors } from '../../capabilities/actions/factor-methods.ts';
+import type { RateLimits } from '../../capabilities/protection/rate-limit.ts';
 import { AuthError } from '../../http/errors.ts';
 import { browserCookie } from '../../http/server/browser-cookie.ts';
 import { hostOfCallback } from '../../records/clients/third-parties.ts';
@@ -19,7 +20,7 @@ import { transferOf, wouldEnroll } from '../admission/exchange-context.ts';
 import type { SecondFactor } from '../admission/second-factor.ts';
 import { isOidcScope, OIDC_CONSENT_KEY, readExtensions, toAudience } from '../base/request-extensions.ts';
 import { applicationSettings } from '../client/applications.ts';
-import { recordUse, type UseDependencies } from '../client/registration-use.ts';
+import { recordAllowed, type UseDependencies } from '../client/registration-use.ts';
 import { loginAnswer } from '../login/browser-login.ts';
 import { type ReturnRequest, waitingActionsOf } from '../login/login-actions.ts';
 import {
@@ -161,6 +162,7 @@ function rethrowNotFound(thrown: unknown): never {
 
 interface WaitingRequestsDependencies extends UseDependencies {
   store: Store;
+  rateLimits: Pick<RateLimits, 'spend'>;
   users: Users;
   secondFactor: Pick<SecondFactor, 'enrolledFactors'>;
   /**
@@ -268,7 +270,7 @@ async function storeConsent(
     throw new AuthError(400, 'invalid_request', 'Nobody is logged in.');
   const requestedScopes = (params.scope ?? '').split(' ').filter(isOidcScope);
   // First, so that a registration does not change any more once somebody has allowed it something.
-  await recordUse(deps, clientId);
+  await recordAllowed(deps, clientId, userId);
   const scopes = {
     [OIDC_CONSENT_KEY]: [...missing.oidcScopes, ...requestedScopes],
     // That the user was asked for the API at all, also without a scope.

@@ -23,6 +23,13 @@ export const engineLimits = limitsOf({
     per: 'domain, or known document',
     where: 'documents, keys and request objects of applications that are fetched',
   },
+  // Such an application is kept for long, and takes the place of others.
+  newApplications: {
+    capacity: 20,
+    perMinute: 1 / 60,
+    per: 'user',
+    where: 'applications of strangers that a user allows something as the first one',
+  },
   discovery: { capacity: 200, perMinute: 1200, per: 'address', where: '`/.well-known/*`, `/client/*`' },
 });
 

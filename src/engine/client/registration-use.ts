@@ -1,9 +1,12 @@
 // Keeps applications of strangers for as long as they are used.
+import type { RateLimits } from '../../capabilities/protection/rate-limit.ts';
+import { AuthError } from '../../http/errors.ts';
 import { isStrangerId, type RegistrationRecord } from '../../records/clients/registrations.ts';
 import { UNUSED_DAYS } from '../../records/tenant/tenant-settings.ts';
 import { type Clock, epochSeconds } from '../../runtime/clock.ts';
 import type { Store } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';
+import { engineLimits } from '../base/engine-declaration.ts';
 
 const DAY_SECONDS = 86_400;
 
@@ -12,6 +15,25 @@ export interface UseDependencies {
   config: Pick<Config, 'settings'>;
   clock: Clock;
   wallClock: Clock;
+}
+
+// docs/understand/decisions/clients-keys.md#a-user-brings-twenty-new-applications-at-once-then-one-an-hour
+/**
+ * Keeps an application that a user allows something, as {@link recordUse}.
+ * @throws AuthError 429 where it is a stranger's that nobody has used, and the user was the first with too many of them.
+ */
+export async function recordAllowed(
+  deps: UseDependencies & { rateLimits: Pick<RateLimits, 'spend'> },
+  clientId: string,
+  userId: string,
+): Promise<void> {
+  const found = isStrangerId(clientId)
+    ? await deps.store.collection('registrations').get(clientId)
+    : undefined;
+  const isFirst = found !== undefined && found.last_used_at === undefined;
+  if (isFirst && !(await deps.rateLimits.spend(engineLimits.newApplications, userId)))
+    throw new AuthError(429, 'too_many_requests', 'You have allowed too many new applications. Try again later.');
+  await recordUse(deps, clientId);
 }
 
 /** Keeps an application that is used, where it is a stranger's. It is written at most once a day. */
