@@ -278,8 +278,7 @@ describe('the token of a connected account', () => {
     ['its user was blocked', async () => void (await server.users.update(userId, { blocked: true }))],
     [
       'the refresh token was revoked',
-      async (token: string) =>
-        void (await agent().request('/oauth/revoke', { form: { ...web, token } })),
+      async (token: string) => void (await agent().request('/oauth/revoke', { form: { ...web, token } })),
     ],
     [
       'the account was disconnected',

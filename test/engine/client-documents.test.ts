@@ -793,7 +793,8 @@ describe('an application that a document describes', () => {
       (text: string, type = 'application/jwt'): Served =>
       (response) =>
         response.writeHead(200, { 'content-type': type }).end(text);
-    const register = async (...paths: string[]) => {
+    const register = async (...paths: string[]) => registerWith({}, ...paths);
+    const registerWith = async (more: object, ...paths: string[]) => {
       const request_uris = paths.map((path) => `${origin}${path}`);
       const answer = await createAgent(server).request('/oidc/register', {
         json: {
@@ -801,10 +802,15 @@ describe('an application that a document describes', () => {
           token_endpoint_auth_method: 'private_key_jwt',
           jwks: await setOf(key),
           request_uris,
+          ...more,
         },
       });
       expect(answer.status, answer.text).to.equal(201);
-      return answer.json() as { client_id: string; request_uris?: string[] };
+      return answer.json() as {
+        client_id: string;
+        request_uris?: string[];
+        request_object_signing_alg?: string;
+      };
     };
     /** Asks for a login by a reference, with parameters beside it that do not count. */
     const refer = (client_id: string, path: string, agent = createAgent(server)) =>
@@ -873,6 +879,32 @@ describe('an application that a document describes', () => {
       }
       served.set('/object.jwt', jwt(good, 'application/oauth-authz-req+jwt'));
       expect((await refer(client_id, '/object.jwt')).headers.location).to.match(/^\/u\//);
+    });
+
+    it('asks by none of another algorithm than the one that it has registered, also in the request itself', async () => {
+      const other = await clientKey(key.alg === 'ES256' ? 'RS256' : 'ES256');
+      const jwks = { keys: [...(await setOf(key)).keys, ...(await setOf(other)).keys] };
+      const { client_id, ...registered } = await registerWith(
+        { jwks, request_object_signing_alg: other.alg },
+        '/alg.jwt',
+      );
+      expect(registered).to.include({ request_object_signing_alg: other.alg });
+      const asks = async (signer: typeof key) => {
+        const object = await requestObject(client_id, {}, signer);
+        served.set('/alg.jwt', jwt(object));
+        const agent = createAgent(server);
+        const inside = await authorize(agent, { ...request(client_id), request: object });
+        return [inside, await refer(client_id, '/alg.jwt')].map((one) => responseOf(one).error);
+      };
+      expect(await asks(key)).to.deep.equal(['invalid_request_object', 'invalid_request_object']);
+      expect(await asks(other)).to.deep.equal([undefined, undefined]);
+      // What is not supported is left out, so that the application knows.
+      const without = await registerWith({ request_object_signing_alg: 'none' }, '/alg.jwt');
+      expect(without).not.to.have.property('request_object_signing_alg');
+      const refused = await createAgent(server).request('/oidc/register', {
+        json: { ...DESCRIBED, request_object_signing_alg: 'HS256' },
+      });
+      expect([refused.status, refused.json().error]).to.deep.equal([400, 'invalid_client_metadata']);
     });
 
     it('registers none where applications register as strict', async () => {

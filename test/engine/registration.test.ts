@@ -645,10 +645,15 @@ describe('an application that registers itself', () => {
   });
 
   it('is kept by the first user who allows it something, who can do that for some alone', async () => {
-    const { newApplications: _, ...rateLimits } = ownTenant.attackProtection.rateLimits as Record<string, object>;
+    const { newApplications: _, ...rateLimits } = ownTenant.attackProtection.rateLimits as Record<
+      string,
+      object
+    >;
     const limited = await startManaged({
       ...ownTenant,
-      attackProtection: { rateLimits: { ...rateLimits, newApplications: { capacity: 2, perMinute: 1 / 60 } } },
+      attackProtection: {
+        rateLimits: { ...rateLimits, newApplications: { capacity: 2, perMinute: 1 / 60 } },
+      },
     });
     try {
       const make = async () =>

@@ -314,7 +314,7 @@ async function verifyObject(
   { issuer, now }: { issuer: string; now: number },
 ): Promise<JWTPayload> {
   let failure: unknown;
-  for (const key of candidateKeys(object, requestObjectKeys(client, now))) {
+  for (const key of candidateKeys(object, client, requestObjectKeys(client, now))) {
     try {
       const { payload } = await verifyJwt(object, publicKeyOf(key), {
         algorithms: [key.alg],
@@ -338,7 +338,11 @@ async function verifyObject(
 }
 
 /** Returns the keys that an object may be signed with: of its algorithm, and of its `kid` where both have one. */
-function candidateKeys(object: string, keys: readonly Credential[]): readonly Credential[] {
+function candidateKeys(
+  object: string,
+  { request_object_signing_alg: registered }: Client,
+  keys: readonly Credential[],
+): readonly Credential[] {
   let header: ProtectedHeaderParameters;
   try {
     header = jwtHeader(object, TYPES);
@@ -348,6 +352,8 @@ function candidateKeys(object: string, keys: readonly Credential[]): readonly Cr
   }
   const { alg = '', kid } = header;
   if (!CREDENTIAL_ALGORITHMS.some((one) => one === alg)) throw invalid('its alg is not supported');
+  // OpenID Connect Registration 1.0 §2.
+  if (registered !== undefined && alg !== registered) throw invalid('its alg is not the registered one');
   return keys.filter((key) => {
     const keyId = key.kid ?? key.jwk?.kid;
     return key.alg === alg && (kid === undefined || keyId === undefined || keyId === kid);

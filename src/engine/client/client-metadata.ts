@@ -4,7 +4,7 @@ import { domainToASCII } from 'node:url';
 import { z } from 'zod';
 import { isLoopback } from '../../http/loopback.ts';
 import { isListedHost } from '../../records/clients/allowed-urls.ts';
-import { type CREDENTIAL_ALGORITHMS, credentialSchema } from '../../records/clients/client-credentials.ts';
+import { CREDENTIAL_ALGORITHMS, credentialSchema } from '../../records/clients/client-credentials.ts';
 import { clientSchema } from '../../records/clients/clients.ts';
 import { isClientUrl } from '../../records/clients/registrations.ts';
 import { hostOfCallback, recipientOf, STRANGERS } from '../../records/clients/third-parties.ts';
@@ -64,6 +64,12 @@ export const registrationBody = z.object({
   application_type: z.enum(['web', 'native']).optional(),
   id_token_signed_response_alg: z.literal('RS256').optional(),
   userinfo_signed_response_alg: z.literal('RS256').optional(),
+  request_object_signing_alg: z
+    .enum([...CREDENTIAL_ALGORITHMS, 'none'])
+    .optional()
+    .describe(
+      'Request objects of another algorithm are refused. `none`, which is not supported, is left out.',
+    ),
   request_uris: z
     .array(webAddress)
     .max(5)
@@ -309,6 +315,11 @@ interface Credentials {
   keys?: readonly KeyCredential[] | undefined;
 }
 
+/** The algorithm of request objects (OpenID Connect Registration 1.0 §2); undefined where any that is supported will do. */
+function objectAlgOf({ request_object_signing_alg: alg }: Pick<Registration, 'request_object_signing_alg'>) {
+  return alg === 'none' ? undefined : alg;
+}
+
 /** Returns the record of an application. */
 export function clientOf(
   registration: Omit<Registration, 'client_secret'>,
@@ -330,6 +341,7 @@ export function clientOf(
     ...(secret !== undefined && { client_secret: secret }),
     ...(keys !== undefined && withKeys(keys)),
     userinfo_signed_response_alg: registration.userinfo_signed_response_alg,
+    request_object_signing_alg: objectAlgOf(registration),
     ...STRANGERS,
     third_party_security_mode: mode,
     ...(isDescribed && { external_client_id: clientId }),
@@ -360,6 +372,7 @@ export function metadataOf(registration: Registration, client: ClientRecord): Re
   const mode = client.third_party_security_mode ?? 'strict';
   const { client_uri, jwks_uri, application_type, id_token_signed_response_alg: alg } = registration;
   const { userinfo_signed_response_alg: userinfoAlg, request_uris } = registration;
+  const objectAlg = objectAlgOf(registration);
   return {
     client_id: client.client_id,
     client_name: client.name,
@@ -373,6 +386,7 @@ export function metadataOf(registration: Registration, client: ClientRecord): Re
     application_type: application_type ?? (client.app_type === 'native' ? 'native' : 'web'),
     ...(alg !== undefined && { id_token_signed_response_alg: alg }),
     ...(userinfoAlg !== undefined && { userinfo_signed_response_alg: userinfoAlg }),
+    ...(objectAlg !== undefined && { request_object_signing_alg: objectAlg }),
     ...(request_uris !== undefined && mode === 'permissive' && { request_uris }),
     subject_type: 'public',
   };

@@ -32,7 +32,11 @@ export async function recordAllowed(
     : undefined;
   const isFirst = found !== undefined && found.last_used_at === undefined;
   if (isFirst && !(await deps.rateLimits.spend(engineLimits.newApplications, userId)))
-    throw new AuthError(429, 'too_many_requests', 'You have allowed too many new applications. Try again later.');
+    throw new AuthError(
+      429,
+      'too_many_requests',
+      'You have allowed too many new applications. Try again later.',
+    );
   await recordUse(deps, clientId);
 }
 

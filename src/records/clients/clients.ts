@@ -12,7 +12,12 @@ import {
   MIN_SECRET_LENGTH,
 } from './client-authentication.ts';
 import { certificateCredential, subjectCredential } from './client-certificates.ts';
-import { credentialSchema, MAX_ACTIVE_KEYS, waitingCredential } from './client-credentials.ts';
+import {
+  CREDENTIAL_ALGORITHMS,
+  credentialSchema,
+  MAX_ACTIVE_KEYS,
+  waitingCredential,
+} from './client-credentials.ts';
 import { expiryOf } from './client-keys.ts';
 import { clientFaults } from './compliance.ts';
 import { COMPLIANCE_LEVELS } from './compliance-levels.ts';
@@ -126,6 +131,8 @@ const clientFields = z.looseObject({
   id_token_signed_response_alg: z.enum(TOKEN_ALGS).optional(),
   /** `/userinfo` answers with a JWT (OpenID Connect Registration 1.0 §2); plain JSON without it. */
   userinfo_signed_response_alg: z.literal('RS256').optional(),
+  /** That its request objects must have (OpenID Connect Registration 1.0 §2); any that is supported without it. */
+  request_object_signing_alg: z.enum(CREDENTIAL_ALGORITHMS).optional(),
   /** ID tokens and logout tokens are encrypted for `encryption_key` (OpenID Connect Registration 1.0 §2). */
   id_token_encrypted_response_alg: z.enum(ENCRYPTION_ALGS).optional(),
   id_token_encrypted_response_enc: z.enum(CONTENT_ENCRYPTION).optional(),

@@ -24,7 +24,7 @@ const MEMBERS: ReadonlySet<string> = new Set([
   ...['compliance_level', 'require_proof_of_possession', 'encryption_key', 'standard_claims', 'sso_disabled'],
   ...['jwt_configuration', 'id_token_signed_response_alg', 'id_token_encrypted_response_alg'],
   ...['id_token_encrypted_response_enc', 'authorization_signed_response_alg'],
-  'userinfo_signed_response_alg',
+  ...['userinfo_signed_response_alg', 'request_object_signing_alg'],
   ...['authorization_encrypted_response_alg', 'authorization_encrypted_response_enc'],
   ...['oidc_logout', 'oidc_backchannel_logout', 'frontchannel_logout_uri'],
   // Its requests name the organization: our pages ask nobody for one on its behalf.
