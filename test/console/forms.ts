@@ -32,7 +32,7 @@ export function fieldsOf(page: Answer, action: string): [string, string][] {
       const chosen = all.find((option) => option.includes(' selected')) ?? all[0];
       if (chosen !== undefined) fields.push([name, attribute(chosen, 'value') ?? '']);
     } else if (textarea !== undefined) fields.push([name, unescaped(text.replace(/^\n/, ''))]);
-    else if (attribute(tag, 'type') !== 'checkbox' || tag.includes(' checked'))
+    else if (!['checkbox', 'radio'].includes(attribute(tag, 'type') ?? '') || tag.includes(' checked'))
       fields.push([name, attribute(tag, 'value') ?? '']);
   }
   return fields.filter(([name]) => name !== '' && name !== '_csrf');

@@ -54,7 +54,7 @@ export const documentsRoutes: RouteDeclarations<AgentsDependencies> = {
     'agents',
     { scopes: [UPDATE_TENANT], isDangerous: false },
     async (deps, ctx, session) => {
-      const body = { client_id_metadata_document_supported: false };
+      const body = { client_id_metadata_document_supported: null };
       await callApi(deps, ctx, session, 'PATCH /tenants/settings', { body });
       redirectAfterForm(ctx, AGENTS, 'console.agents.said.documentsOff');
     },
@@ -91,7 +91,8 @@ async function showDocuments(
 }
 
 async function saveDocuments(deps: AgentsDependencies, ctx: Context, session: ConsoleSession): Promise<void> {
-  const { isOn } = documentSettingsOf(await tenantSettings(deps, ctx, session));
+  const before = documentSettingsOf(await tenantSettings(deps, ctx, session));
+  const { isOn } = before;
   const { allowed, denied } = formFields(ctx, 'allowed', 'denied');
   const [allowedHosts, deniedHosts] = [linesOf(allowed), linesOf(denied)];
   // An empty list of allowed hosts would allow none.
@@ -99,9 +100,17 @@ async function saveDocuments(deps: AgentsDependencies, ctx: Context, session: Co
     ...(allowedHosts.length > 0 && { allowed_hosts: allowedHosts }),
     ...(deniedHosts.length > 0 && { denied_hosts: deniedHosts }),
   };
-  const body = { client_id_metadata_document_supported: true, client_id_metadata_documents: lists };
+  const isSame = (hosts: readonly string[], text: string) => hosts.join('\n') === text;
+  const isOther = !isSame(allowedHosts, before.allowed) || !isSame(deniedHosts, before.denied);
+  // docs/understand/decisions/console-account.md#a-form-writes-what-somebody-has-changed
+  const body = {
+    ...(!isOn && { client_id_metadata_document_supported: true }),
+    ...(isOther && {
+      client_id_metadata_documents: Object.keys(lists).length > 0 ? lists : null,
+    }),
+  };
   try {
-    await callApi(deps, ctx, session, 'PATCH /tenants/settings', { body });
+    if (Object.keys(body).length > 0) await callApi(deps, ctx, session, 'PATCH /tenants/settings', { body });
   } catch (thrown) {
     return showDocuments(deps, ctx, session, { isOn, allowed, denied }, refusalOf(thrown));
   }

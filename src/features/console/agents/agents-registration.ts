@@ -63,7 +63,7 @@ export const registrationRoutes: RouteDeclarations<AgentsDependencies> = {
     'agents',
     { scopes: [UPDATE_TENANT], isDangerous: false },
     async (deps, ctx, session) => {
-      const body = { flags: { enable_dynamic_client_registration: false } };
+      const body = { flags: { enable_dynamic_client_registration: null } };
       await callApi(deps, ctx, session, 'PATCH /tenants/settings', { body });
       redirectAfterForm(ctx, AGENTS, 'console.agents.said.off');
     },
@@ -132,13 +132,17 @@ async function saveRegistration(
     const fault = { status: 400, key: 'console.agents.days.fault', field: DAYS.id };
     return showRegistration(deps, ctx, session, settings, fault);
   }
+  const isOther = settings.needsToken !== before.needsToken || unusedDays !== Number(before.days);
+  // docs/understand/decisions/console-account.md#a-form-writes-what-somebody-has-changed
   const body = {
-    flags: { enable_dynamic_client_registration: true },
-    dynamic_client_registration_security_mode: settings.mode,
-    dynamic_client_registration: { requires_token: settings.needsToken, unused_days: unusedDays },
+    ...(!before.isOn && { flags: { enable_dynamic_client_registration: true } }),
+    ...(settings.mode !== before.mode && { dynamic_client_registration_security_mode: settings.mode }),
+    ...(isOther && {
+      dynamic_client_registration: { requires_token: settings.needsToken, unused_days: unusedDays },
+    }),
   };
   try {
-    await callApi(deps, ctx, session, 'PATCH /tenants/settings', { body });
+    if (Object.keys(body).length > 0) await callApi(deps, ctx, session, 'PATCH /tenants/settings', { body });
   } catch (thrown) {
     return showRegistration(deps, ctx, session, settings, refusalOf(thrown));
   }

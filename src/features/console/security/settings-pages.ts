@@ -1,4 +1,5 @@
 // /console/security/attacks, …/sessions, …/tenant: the forms for settings.
+import { isDeepStrictEqual } from 'node:util';
 import type { Context } from 'koa';
 import { bodyTexts } from '../../../http/server/body.ts';
 import type { RouteDeclarations } from '../../../http/server/router.ts';
@@ -153,13 +154,20 @@ function shownValue(field: SettingsField, value: unknown): string {
   return value === undefined || value === null ? '' : String(value);
 }
 
-/** @param settings the current settings; values without a field are kept. */
+// docs/understand/decisions/console-account.md#a-form-writes-what-somebody-has-changed
+/**
+ * Returns the settings that somebody has changed: those that a form only shows may be defaults, which the tenant file does not
+ * have.
+ * @param settings the current settings; values without a field are kept.
+ */
 function bodyOf(form: SettingsForm, sent: Readonly<Record<string, string>>, settings: Settings): object {
   const body: Record<string, unknown> = {};
   for (const field of form.fields) {
     const { at } = field;
     const before = valueAt(body, at) ?? valueAt(settings, at);
-    put(body, at, sentValue(field, sent[field.name] ?? '', before));
+    const meant = (text: string) => sentValue(field, text, before);
+    const value = meant(sent[field.name] ?? '');
+    if (!isDeepStrictEqual(value, meant(shownValue(field, valueAt(settings, at))))) put(body, at, value);
   }
   return body;
 }
@@ -300,7 +308,7 @@ async function save(
   const sent = bodyTexts(ctx);
   try {
     const body = bodyOf(form, sent, await settingsOf(deps, ctx, session, form));
-    await callApi(deps, ctx, session, form.write, { body });
+    if (Object.keys(body).length > 0) await callApi(deps, ctx, session, form.write, { body });
   } catch (thrown) {
     return showPart(deps, ctx, session, form.part, { form, sent, fault: faultOf(thrown) });
   }
