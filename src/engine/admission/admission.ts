@@ -484,6 +484,23 @@ export async function isCredentialCurrent(
   return (await users.credentialVersion(userId)) === credentialVersion;
 }
 
+// docs/understand/decisions/connections.md#is_domain_connection-enables-a-connection-for-all-third-party-applications
+/**
+ * Whether a login may be one for an application, by its connection: it may have been made for another application, or the
+ * connection been closed since. Strangers have only those that are open to them.
+ */
+export async function isOpenTo(
+  config: Pick<Config, 'connectionsOf'>,
+  client: EngineClient,
+  connection: string | undefined,
+): Promise<boolean> {
+  if (!applicationSettings(client).isStranger) return true;
+  return (await config.connectionsOf(client.clientId)).some(({ name }) => name === connection);
+}
+
+/** The description of `access_denied` and `invalid_grant` for a login whose connection is not {@link isOpenTo open}. */
+export const CLOSED_CONNECTION = 'The connection of the login is not open to this application.';
+
 /**
  * Whether a login or session of a connection may answer a request.
  * @param requested the connection that the request names, if it names one.

@@ -12,6 +12,8 @@ import type { Store } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';
 import { isUnattended } from '../../users/login.ts';
 import {
+  CLOSED_CONNECTION,
+  isOpenTo,
   matchesConnection,
   notMemberDescription,
   type Organizations,
@@ -47,7 +49,7 @@ export const LACKS_USER = 'unattended';
 export const LACKS_SECOND_FACTOR = 'second_factor';
 
 interface PolicyDependencies extends Pick<BrowserLogins, 'lacksSecondFactor'>, LastStepDependencies {
-  config: Pick<Config, 'resourceServer' | 'settings'>;
+  config: Pick<Config, 'connectionsOf' | 'resourceServer' | 'settings'>;
   store: Store;
   serverLoginCallbacks: Pick<ServerLoginCallbacks, 'isWithoutConsent' | 'has' | 'actOf'>;
   organizations: Pick<Organizations, 'isMember'>;
@@ -64,6 +66,8 @@ export function policy(deps: PolicyDependencies): interactionPolicy.Prompt[] {
   const consent = prompts.get('consent');
   if (login === undefined || consent === undefined) throw new Error('the engine has no such prompts');
   login.checks.add(new Check('connection', LOGIN_REQUIRED, 'login_required', wrongConnection));
+  const closed = hasClosedConnection(config);
+  login.checks.add(new Check('closed_connection', LOGIN_REQUIRED, 'login_required', closed));
   login.checks.add(new Check('directory', LOGIN_REQUIRED, 'login_required', wrongDirectory));
   const otherOrganization = wrongOrganization(organizations);
   login.checks.add(new Check('organization', LOGIN_REQUIRED, 'login_required', otherOrganization));
@@ -226,6 +230,18 @@ function wrongDirectory({ oidc }: KoaContextWithOIDC): boolean {
   return mayLogInTo(client?.clientId ?? '', { userId: session.accountId, connection: connectionOf(session) })
     ? Check.NO_NEED_TO_PROMPT
     : Check.REQUEST_PROMPT;
+}
+
+/** A stranger's request is not answered by a session of a connection that is not open to strangers, whoever began it. */
+function hasClosedConnection(config: PolicyDependencies['config']) {
+  return async ({ oidc }: KoaContextWithOIDC): Promise<boolean> => {
+    const { session, client, result } = oidc;
+    if (session?.accountId === undefined || client === undefined) return Check.NO_NEED_TO_PROMPT;
+    if (await isOpenTo(config, client, connectionOf(session))) return Check.NO_NEED_TO_PROMPT;
+    // It was closed while this request waited. Asking again would loop.
+    if (result?.login !== undefined) throw new errors.AccessDenied(CLOSED_CONNECTION);
+    return Check.REQUEST_PROMPT;
+  };
 }
 
 /** A request that names a connection is not answered by a session of another connection. */

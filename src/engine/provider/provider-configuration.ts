@@ -1,5 +1,5 @@
 import type { Context } from 'koa';
-import type { Configuration } from 'oidc-provider';
+import { type Configuration, errors, type KoaContextWithOIDC } from 'oidc-provider';
 import type { Logger } from 'pino';
 import type { Actions } from '../../capabilities/actions/actions.ts';
 import type { Challenges } from '../../capabilities/protection/challenges.ts';
@@ -20,7 +20,12 @@ import type { Store } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';
 import type { Users } from '../../users/users.ts';
-import type { MachineOrganizations, Organizations } from '../admission/admission.ts';
+import {
+  CLOSED_CONNECTION,
+  isOpenTo,
+  type MachineOrganizations,
+  type Organizations,
+} from '../admission/admission.ts';
 import { resourceIndicators } from '../admission/audience.ts';
 import { lifetimes } from '../admission/lifetimes.ts';
 import type { SecondFactor } from '../admission/second-factor.ts';
@@ -67,6 +72,7 @@ import type { LoginActions } from '../login/login-actions.ts';
 import { policy } from '../login/policy.ts';
 import type { LogoutChannels } from '../session/logout-channels.ts';
 import type { SessionTransfers, TransferredSessions } from '../session/session-transfer.ts';
+import { connectionOf } from '../session/sessions.ts';
 import { accessTokenFormat } from '../token/access-token.ts';
 import type { OldRefreshTokens } from '../token/moved-refresh-tokens.ts';
 import { extendRefreshToken, type RefreshTargets } from '../token/refresh.ts';
@@ -192,9 +198,24 @@ function tokenClaims(
   deps: Pick<EngineDependencies, 'config' | 'clock'> & { tokenUsers: TokenUsers },
 ): NonNullable<Configuration['extraTokenClaims']> {
   return async (ctx, token) => {
+    await refuseClosedConnection(deps, ctx);
     await refuseUnboundToken(deps, ctx, token);
     return preciseIssue(deps, ctx, token);
   };
+}
+
+/**
+ * Refuses tokens of a stranger for a login by a connection that is not open to strangers any more.
+ * @throws errors.InvalidGrant
+ */
+async function refuseClosedConnection(
+  { config }: Pick<EngineDependencies, 'config'>,
+  ctx: KoaContextWithOIDC | undefined,
+): Promise<void> {
+  const { Grant: grant, Client: client } = ctx?.oidc.entities ?? {};
+  const connection = grant && connectionOf(grant);
+  if (client === undefined || connection === undefined) return;
+  if (!(await isOpenTo(config, client, connection))) throw new errors.InvalidGrant(CLOSED_CONNECTION);
 }
 
 function renderErrorOn(page: ErrorPage): NonNullable<Configuration['renderError']> {
@@ -228,6 +249,7 @@ function rotates(deps: Parameters<typeof engineConfiguration>[0]): Configuration
     const { RefreshToken: token, Client: client } = ctx.oidc.entities;
     if (token === undefined || client === undefined) return true;
     deps.transfers.check(ctx);
+    await refuseClosedConnection(deps, ctx);
     await deps.targets.decide(ctx, client, token);
     await deps.transferred.checkRefresh(ctx);
     await refuseUnboundRefresh(deps, ctx, { client, token });

@@ -1,10 +1,21 @@
-// The first line of the official SDK, which most clients still have.
+// The first line of the official SDK, which most clients still have: a login, a refresh when the access token has expired, a
+// second login for more scopes, and another try when the user has ended the access.
+import { once } from 'node:events';
+import { setTimeout as wait } from 'node:timers/promises';
 import { UnauthorizedError } from '@modelcontextprotocol/sdk/client/auth.js';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { codeOfLogin, providerOf } from './provider.js';
 
-const authProvider = providerOf('SDK 1');
+const authProvider = {
+  ...providerOf('SDK 1'),
+  // It asks for the scopes that the MCP server names, which are no `offline_access`: the program adds it where it opens the
+  // browser. With a refresh token, the SDK refreshes by itself.
+  redirectToAuthorization: (url) => {
+    url.searchParams.set('scope', `${url.searchParams.get('scope')} offline_access`);
+    console.log(`Open ${url.href}`);
+  },
+};
 const client = new Client({ name: 'sdk-1', version: '1.0.0' });
 let transport;
 
@@ -18,15 +29,24 @@ async function withLogin(action) {
   }
 }
 
+async function call(name, args = {}) {
+  const { content } = await withLogin(() => client.callTool({ name, arguments: args }));
+  console.log(`${name}: ${content[0].text}`);
+  console.log(`tokens: ${JSON.stringify(authProvider.tokens())}`);
+}
+
+const expired = () => wait(authProvider.tokens().expires_in * 1000);
+
 await withLogin(() => {
   transport = new StreamableHTTPClientTransport(new URL(process.env.MCP_URL), { authProvider });
   return client.connect(transport);
 });
-for (const [name, args] of [
-  ['list_notes', {}],
-  ['add_note', { text: 'A note' }],
-]) {
-  const { content } = await withLogin(() => client.callTool({ name, arguments: args }));
-  console.log(`${name}: ${content[0].text}`);
-}
+await call('list_notes');
+await expired();
+await call('list_notes');
+await call('add_note', { text: 'A note' });
+await once(process.stdin, 'data');
+await expired();
+await call('list_notes').catch((error) => console.log(`refused: ${error.message}`));
+process.stdin.destroy();
 await client.close();
