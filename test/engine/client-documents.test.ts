@@ -356,6 +356,41 @@ describe('an application that a document describes', () => {
     expect((await ask(url, { redirect_uri: 'https://agent.example.test/new' })).status).to.equal(302);
   });
 
+  it('is answered at no callback that its document has lost while a request waited', async () => {
+    const elsewhere = 'https://agent.example.test/new';
+    const short = { 'cache-control': 'max-age=300' };
+    for (const begin of [
+      async (url: string) => {
+        const pushed = await createAgent(server).request('/oauth/par', {
+          form: { ...request(url), ...(await assertion(url)) },
+        });
+        expect(pushed.status, pushed.text).to.equal(201);
+        const { request_uri } = pushed.json();
+        return () => authorize(createAgent(server), { client_id: url, request_uri });
+      },
+      async (url: string) => {
+        const agent = createAgent(server);
+        const page = await logIn(agent, server, request(url));
+        const { action, fields } = readForm(page, '_csrf');
+        return async () =>
+          follow(agent, await agent.request(action, { form: { ...fields, decision: 'accept' } }), server.url);
+      },
+    ]) {
+      const keyed = { token_endpoint_auth_method: 'private_key_jwt', jwks: await setOf(key) };
+      const url = publish(keyed, short);
+      expect(await isLetIn(url)).to.equal(true);
+      server.tick(5 * MINUTE - 10_000);
+      const goOn = await begin(url);
+      publish({ ...keyed, redirect_uris: [elsewhere] }, short, new URL(url).pathname);
+      server.tick(20_000);
+      // Somebody else's login has the document read anew.
+      expect((await ask(url, { redirect_uri: elsewhere })).status).to.equal(302);
+      const answer = await goOn();
+      expect(answer.status, answer.text).to.equal(400);
+      expect(answer.headers.location ?? '').to.equal('');
+    }
+  });
+
   it('is not let in by documents of others, secrets, callbacks of this server, or names that pose as another', async () => {
     for (const over of [
       { client_id: `${origin}/other.json` },

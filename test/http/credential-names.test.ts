@@ -11,7 +11,7 @@ const OPEN =
   family_name federated given_name grant_type grant_types id_token_signed_response_alg invitation jwks jwks_uri login_hint logo_uri logout_hint max_age metadata name nickname nonce
   oob_channels organization phone_number picture post_logout_redirect_uri prompt realm redirect_uri redirect_uris rel request_uris requested_expiry
   requested_token_type resource response_mode response_type response_types returnTo scope screen_hint send state sub_id subject_type
-  subject_token_type token_endpoint_auth_method token_type_hint ui_locales user_metadata user_profile userinfo_signed_response_alg username`.split(
+  request_object_signing_alg subject_token_type token_endpoint_auth_method token_type_hint ui_locales user_metadata user_profile userinfo_signed_response_alg username`.split(
     /\s+/,
   );
 
