@@ -4,7 +4,10 @@ import { once } from 'node:events';
 import { setTimeout as wait } from 'node:timers/promises';
 import { UnauthorizedError } from '@modelcontextprotocol/sdk/client/auth.js';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
-import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import {
+  StreamableHTTPClientTransport,
+  StreamableHTTPError,
+} from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { codeOfLogin, providerOf } from './provider.js';
 
 const authProvider = {
@@ -23,6 +26,14 @@ async function withLogin(action) {
   try {
     return await action();
   } catch (error) {
+    if (error instanceof StreamableHTTPError && error.code === 403) {
+      // Where a tool needs more scopes, it refreshes if it can, and does not ask the user: it gets no refresh token for once.
+      // It asks only after an answer that was none of these.
+      const { refresh_token: _, ...tokens } = authProvider.tokens();
+      authProvider.saveTokens(tokens);
+      await client.ping();
+      return withLogin(action);
+    }
     if (!(error instanceof UnauthorizedError)) throw error;
     await transport.finishAuth(await codeOfLogin());
     return action();
