@@ -6,6 +6,7 @@ import type { TenantFile } from '../records/tenant/tenant.ts';
 import { isUnmanaged } from '../records/tenant/unmanaged.ts';
 import { declaredPart, declares, documentLabel } from './documents.ts';
 import { clientIdOfName } from './names.ts';
+import { nameOf, SECTION_KEYS } from './sections.ts';
 import { APPLIED_COLLECTIONS, type AppliedCollection, type TenantRecords } from './tenant-records.ts';
 
 /** A record that is written or removed. */
@@ -41,7 +42,30 @@ const isKeptDocument = (file: TenantFile, { kind, body }: DocumentRecord): boole
   !declares(file, kind) || (kind === RULE && isUnmanaged(file.unmanaged, 'rules', body));
 
 function comparedPart(collection: AppliedCollection, record: object): unknown {
-  return collection === 'documents' ? declaredPart(record as DocumentRecord) : record;
+  if (collection === 'documents') return declaredPart(record as DocumentRecord);
+  return collection === 'tenant' ? withItemsByName(record) : record;
+}
+
+/** Returns the tenant's record with the items of its lists by what they are known by: their order has no meaning. */
+function withItemsByName(record: object): object {
+  return Object.fromEntries(
+    Object.entries(record).map(([section, value]: [string, unknown]) => [
+      section,
+      Array.isArray(value) && SECTION_KEYS[section] !== undefined ? itemsByName(section, value) : value,
+    ]),
+  );
+}
+
+function itemsByName(section: string, items: readonly unknown[]): object {
+  const counts = new Map<string, number>();
+  return Object.fromEntries(
+    items.map((item) => {
+      const name = nameOf(section, item);
+      const count = (counts.get(name) ?? 0) + 1;
+      counts.set(name, count);
+      return [count === 1 ? name : `${name} (${count})`, item];
+    }),
+  );
 }
 
 function isSame(collection: AppliedCollection, before: object | undefined, after: object): boolean {

@@ -20,6 +20,7 @@ import { databaseWarnings } from './database-warnings.ts';
 import { type DeployConfig, readDeployConfig } from './deploy-config.ts';
 import { deprecations } from './deprecations.ts';
 import { type Finding, findingsOf, reportOf, sentenceOf } from './findings.ts';
+import { readGatehouseFile } from './gatehouse-file.ts';
 import { identifierWarnings } from './identifier-warnings.ts';
 import { readIncludedFiles, withJsonFiles } from './included-files.ts';
 import { keptFindings } from './kept-findings.ts';
@@ -64,8 +65,8 @@ export async function loadTenantFile(
   env: Environment,
   onFile: (path: string) => void = () => undefined,
 ): Promise<LoadedTenant> {
-  const config = configOf(env, onFile);
-  const loaded = tenantOf(await readSource(path, config, onFile), config, directoryOfTenant(path), onFile);
+  const { source, config } = await readSource(path, configOf(env, onFile), onFile);
+  const loaded = tenantOf(source, config, directoryOfTenant(path), onFile);
   const { warnings } = config;
   return {
     ...loaded,
@@ -91,8 +92,8 @@ export async function readTenantDocument(
   env: Environment,
   onFile: (path: string) => void = () => undefined,
 ): Promise<TenantDocument> {
-  const config = configOf(env, onFile);
-  return documentOf(await readSource(path, config, onFile), config, directoryOfTenant(path), onFile);
+  const { source, config } = await readSource(path, configOf(env, onFile), onFile);
+  return documentOf(source, config, directoryOfTenant(path), onFile);
 }
 
 /** @throws TenantFault */
@@ -107,11 +108,20 @@ const isDirectory = (path: string) => statSync(path, { throwIfNoEntry: false })?
 /** Returns the folder of the files that a tenant file, or a folder with a tenant, may name. */
 const directoryOfTenant = (path: string) => (isDirectory(path) ? path : dirname(path));
 
+/** Reads a tenant, and joins it with what only Gatehouse knows, if there is a file of that beside it. */
 async function readSource(
   path: string,
-  config: DeployConfig,
+  given: DeployConfig,
   onFile: (path: string) => void,
-): Promise<Source> {
+): Promise<{ source: Source; config: DeployConfig }> {
+  const place = { directory: directoryOfTenant(path), tenant: path, values: given.values };
+  const own = readGatehouseFile(place, onFile);
+  const config = own === undefined ? given : { ...given, values: own.values };
+  const source = await readMain(path, config, onFile);
+  return { source: own?.joined(source) ?? source, config };
+}
+
+async function readMain(path: string, config: DeployConfig, onFile: (path: string) => void): Promise<Source> {
   if (isDirectory(path)) return readFolder(path, config, onFile);
   onFile(path);
   try {
@@ -195,7 +205,7 @@ function documentOf(
     kept,
     warnings: whole.warnings,
     placeOf,
-    isSet: (name) => isSet(values, name),
+    isSet: (name) => isSet(values, name) || values.texts?.has(name) === true,
   };
 }
 

@@ -14,14 +14,27 @@ const HEADER = `# A tenant of Gatehouse, as exported. It holds the applications'
 
 /** Returns the tenant of a store as YAML; equal tenants give equal text. @throws Error when the store has none. */
 export async function exportTenant(store: Store): Promise<string> {
+  const { file, notHeld } = await tenantDocument(store);
+  const header = [HEADER, ...notHeld.map((kind) => `${NOT_HELD}${kind}\n`)].join('');
+  return header + stringify(escapeVariables(file), { aliasDuplicateObjects: false });
+}
+
+export interface StoredTenant {
+  /** The tenant file, without users, and without variables. */
+  file: Record<string, unknown>;
+  /** What is stored but has no place in it, with numbers. */
+  notHeld: string[];
+}
+
+/** @throws Error when the store has no tenant. */
+export async function tenantDocument(store: Store): Promise<StoredTenant> {
   const records = await storedRecords(store);
   const document = fileOf(records);
   // Parsed to add defaults for members that an API call left out. What the schema rejects is
   // exported unchanged.
   const { data = document } = tenantFileSchema.safeParse(structuredClone(document));
   const { users: _users, ...file } = data as Record<string, unknown>;
-  const header = [HEADER, ...missingKinds(records.documents).map((kind) => `${NOT_HELD}${kind}\n`)].join('');
-  return header + stringify(escapeVariables(ordered(file)), { aliasDuplicateObjects: false });
+  return { file: ordered(file) as Record<string, unknown>, notHeld: missingKinds(records.documents) };
 }
 
 /** The beginning of a line that names what is stored but not part of the file. */

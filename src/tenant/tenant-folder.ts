@@ -6,7 +6,7 @@ import { isFile, isOutside, isPath, OUTSIDE } from './included-files.ts';
 import { placed, readText, type Source } from './source.ts';
 
 /** The folders with a file for each item of a section. */
-const LISTS: Readonly<Record<string, string>> = {
+export const SECTION_FOLDERS: Readonly<Record<string, string>> = {
   'action-modules': 'actionModules',
   actions: 'actions',
   clients: 'clients',
@@ -37,7 +37,7 @@ const LISTS: Readonly<Record<string, string>> = {
 };
 
 /** The files with a section, or with a member of one. */
-const FILES: Readonly<Record<string, readonly string[]>> = {
+export const SECTION_FILES: Readonly<Record<string, readonly string[]>> = {
   'tenant.json': ['tenant'],
   'supplemental-signals.json': ['supplementalSignals'],
   'attack-protection/bot-detection.json': ['attackProtection', 'botDetection'],
@@ -113,7 +113,7 @@ export function readFolder(
     document[section] = items;
   };
 
-  for (const [name, section] of Object.entries(LISTS)) {
+  for (const [name, section] of Object.entries(SECTION_FOLDERS)) {
     const files = filesIn(folder, section === 'connections' ? connectionsFolder : name);
     if (files !== undefined) readList(section, files);
   }
@@ -129,7 +129,7 @@ export function readFolder(
     readList('emailTemplates', mails, (item, name) => withPage(folder, 'body', item, name));
   const pages = filesIn(folder, 'pages');
   if (pages !== undefined) readList('pages', pages, (item, name) => withPage(folder, 'html', item, name));
-  for (const [name, path] of Object.entries(FILES)) {
+  for (const [name, path] of Object.entries(SECTION_FILES)) {
     const value = isFile(join(folder, name)) ? read(name, path) : undefined;
     if (value === undefined) continue;
     const [section = '', member] = path;

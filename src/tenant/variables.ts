@@ -15,6 +15,8 @@ export interface Values {
   env: Environment;
   /** JSON values by name. */
   mappings: ReadonlyMap<string, unknown>;
+  /** Names that are no variables: what looks like one is a text. */
+  texts?: ReadonlySet<string>;
 }
 
 export const valuesOf = (env: Environment): Values => ({ env, mappings: new Map() });
@@ -26,10 +28,19 @@ const VARIABLE = /\\?(?:##([A-Za-z_][\w-]*)##|@@([A-Za-z_][\w-]*)@@|\$\{([A-Za-z
  * Returns whether a mark is that of a variable. Small letters between `@@` are marks of pages, mails and SAML requests
  * (`@@config@@`, `@@password@@`), and no variable of the environment has a hyphen, unless a mapping has the name.
  */
-const isVariable = ({ mappings }: Values, hashed: string | undefined, json: string | undefined): boolean =>
-  hashed === undefined
+const isVariable = (
+  { mappings, texts }: Values,
+  {
+    hashed,
+    json,
+    braced,
+  }: { hashed?: string | undefined; json?: string | undefined; braced?: string | undefined },
+): boolean => {
+  if (texts?.has(hashed ?? json ?? braced ?? '') === true) return false;
+  return hashed === undefined
     ? json === undefined || /^[A-Z][A-Z0-9_]*$/.test(json) || mappings.has(json)
     : /^\w+$/.test(hashed) || mappings.has(hashed);
+};
 
 // A value may contain what looks like a variable. This character, which no text contains (Unicode 23.7), keeps it from being
 // replaced in turn; it is taken out at the end.
@@ -78,7 +89,7 @@ export function fillInYaml(text: string, values: Values): FilledText {
   const markers = [...text.matchAll(MARKER)].filter(
     (marker) =>
       !marker[0].startsWith('\\') &&
-      isVariable(values, marker[1], marker[2]) &&
+      isVariable(values, { hashed: marker[1], json: marker[2] }) &&
       !isHeading(text, marker, values),
   );
   const closed = closedTokens(text, markers);
@@ -176,7 +187,7 @@ export function fillIn(document: unknown, values: Values, { faults, warnings }: 
   const filled = mapStrings(document, [], (text, path) =>
     text.replace(VARIABLE, (whole: string, hashed?: string, json?: string, braced?: string) => {
       if (braced !== undefined && isText(path)) return whole;
-      if (!isVariable(values, hashed, json)) return whole;
+      if (!isVariable(values, { hashed, json, braced })) return whole;
       if (whole.startsWith('\\')) return whole.slice(1);
       const name = hashed ?? json ?? braced ?? '';
       const value = replacementOf(values, name, json !== undefined);
@@ -202,7 +213,7 @@ export function fillInFile(text: string, values: Values): { text: string; faults
   const filled = text.replace(
     MARKER,
     (whole: string, hashed: string | undefined, json: string | undefined, index: number) => {
-      if (!isVariable(values, hashed, json)) return whole;
+      if (!isVariable(values, { hashed, json })) return whole;
       if (whole.startsWith('\\')) return whole.slice(1);
       const name = hashed ?? json ?? '';
       const value = replacementOf(values, name, json !== undefined);
@@ -215,11 +226,17 @@ export function fillInFile(text: string, values: Values): { text: string; faults
   return { text: filled, faults };
 }
 
+/** Returns the names of all that looks like a variable in a text. @param braced whether `${NAME}` does. */
+export const marksIn = (text: string, { braced: isBraced }: { braced: boolean }): string[] =>
+  [...text.matchAll(VARIABLE)].flatMap(
+    ([, hashed, json, braced]) => hashed ?? json ?? (isBraced ? (braced ?? []) : []),
+  );
+
 /** Escapes a document so that {@link fillIn} returns it unchanged. */
 export function escapeVariables(document: unknown): unknown {
   return mapStrings(document, [], (text, path) =>
     text.replace(VARIABLE, (whole: string, hashed?: string, json?: string, braced?: string) =>
-      (braced !== undefined && isText(path)) || !isVariable(valuesOf({}), hashed, json)
+      (braced !== undefined && isText(path)) || !isVariable(valuesOf({}), { hashed, json })
         ? whole
         : `\\${whole}`,
     ),

@@ -1,36 +1,64 @@
-// `gatehouse move out`: the tenant as a file of its own, and its users in the forms that the hosted service takes.
-import { mkdir, readdir, rename, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+// `gatehouse move out`: the tenant as the hosted service's deploy tool reads it, and its users in the forms that the service takes.
+import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { Option } from 'commander';
 import { IMPORT_BYTES, leavingFiles } from '../../moving/leaving-files.ts';
+import { type Files, FORMATS, type Format, filesOf } from '../../moving/leaving-layout.ts';
+import { leavingTenant } from '../../moving/leaving-tenant.ts';
 import { print, visible } from '../../runtime/command-process.ts';
-import { directoryMode, syncDirectory } from '../../runtime/files.ts';
+import { directoryMode, fileMode, syncDirectory } from '../../runtime/files.ts';
 import { sendOrRunTransfer } from '../../server/administration/carry-out.ts';
 import { readSettings } from '../../settings/index.ts';
-import { writeOutput } from '../../store/write-whole.ts';
-import { NOT_HELD } from '../../tenant/tenant-export.ts';
+import { GATEHOUSE_FILE } from '../../tenant/gatehouse-file.ts';
 import type { CommandContext, CommandDeclaration } from '../command.ts';
+
+interface Options {
+  output: string;
+  format: Format;
+}
 
 export const moveOut: CommandDeclaration = {
   name: 'move out',
   description:
-    'write the tenant file, and the users with password hashes in the forms that the hosted service takes: whoever reads them may try passwords',
+    "write the tenant as the hosted service's deploy tool reads it, and the users with password hashes in the forms that the service takes: whoever reads them may try passwords",
   options: (command) =>
-    void command.requiredOption('-o, --output <folder>', 'where to: a folder that is not there yet'),
-  run: (context, options: { output: string }) => moveTenantOut(context, options.output),
+    void command
+      .requiredOption('-o, --output <folder>', 'where to: a folder that is not there yet')
+      .addOption(
+        new Option(
+          '--format <format>',
+          'the form of the tenant: one YAML file with scripts and pages beside it, or the folders of the deploy tool, in `tenant`',
+        )
+          .choices(FORMATS)
+          .default('yaml'),
+      ),
+  run: (context, options: Options) => moveTenantOut(context, options),
 };
 
-async function moveTenantOut({ host, log, sendOrder }: CommandContext, folder: string): Promise<void> {
+/** Where the tenant is, below the folder. */
+const TENANT_FOLDERS: Readonly<Record<Format, string>> = { yaml: '.', directory: 'tenant' };
+
+async function moveTenantOut(
+  { host, log, sendOrder }: CommandContext,
+  { output: folder, format }: Options,
+): Promise<void> {
   const settings = readSettings(host.env);
   await requireAbsent(folder);
   // The folder gets its name only when it is complete.
   const unfinished = `${folder}.unfinished`;
   await rm(unfinished, { recursive: true, force: true });
-  await mkdir(join(unfinished, 'import'), { recursive: true, mode: directoryMode });
+  await mkdir(dirname(unfinished), { recursive: true, mode: directoryMode });
+  // Not one that somebody else has made meanwhile.
+  await mkdir(unfinished, { mode: directoryMode });
+  await mkdir(join(unfinished, 'import'), { mode: directoryMode });
   try {
-    const yaml = await sendOrder(settings, { command: 'export' });
-    for (const line of yaml.split('\n'))
-      if (line.startsWith(NOT_HELD)) host.stderr.write(`warning: ${visible(line.slice(2))}\n`);
-    await writeOutput(join(unfinished, 'tenant.yaml'), [yaml]);
+    const { file, notHeld } = await sendOrder(settings, { command: 'leave' });
+    const leaving = leavingTenant(file);
+    const warn = (text: string) => void host.stderr.write(`warning: ${visible(text)}\n`);
+    for (const kind of notHeld)
+      warn(`not in it, as management tools keep it: ${kind}; the deploy tool exports it from the server`);
+    for (const one of leaving.refused) warn(`in ${GATEHOUSE_FILE} alone: ${one}`);
+    await writeTenant(join(unfinished, TENANT_FOLDERS[format]), filesOf(leaving, format));
     const files = leavingFiles(unfinished);
     const transfer = { command: 'leave' } as const;
     const nothing = async function* () {};
@@ -53,6 +81,14 @@ async function moveTenantOut({ host, log, sendOrder }: CommandContext, folder: s
   } catch (thrown) {
     await rm(unfinished, { recursive: true, force: true });
     throw thrown;
+  }
+}
+
+async function writeTenant(folder: string, files: Files): Promise<void> {
+  for (const [path, content] of files) {
+    const file = join(folder, path);
+    await mkdir(dirname(file), { recursive: true, mode: directoryMode });
+    await writeFile(file, content, { mode: fileMode, flag: 'wx', flush: true });
   }
 }
 

@@ -15,7 +15,7 @@ import { type ApplyDependencies, applyTenant, planTenant } from '../../tenant/ap
 import { type Change, subjectOf } from '../../tenant/changes.ts';
 import { productionFaults } from '../../tenant/examples.ts';
 import { readTenant, TenantFault } from '../../tenant/load.ts';
-import { exportTenant } from '../../tenant/tenant-export.ts';
+import { exportTenant, tenantDocument } from '../../tenant/tenant-export.ts';
 import type { AppliedCollection } from '../../tenant/tenant-records.ts';
 import { keysFor } from '../../tenant/tenant-snapshot.ts';
 import { account } from './account.ts';
@@ -53,6 +53,9 @@ export const plan = order({
 
 /** Returns the tenant file, YAML. */
 const exportOrder = order({ body: z.strictObject({}), run: ({ store }) => exportTenant(store) });
+
+/** Returns the same as data, for `gatehouse move out`. */
+const leave = order({ body: z.strictObject({}), run: ({ store }) => tenantDocument(store) });
 
 /** Checked again here, because the server's settings decide, not those of the command's environment. */
 function checked({ settings }: OrderDependencies, document: object): TenantFile {
@@ -144,6 +147,7 @@ const ORDERS = {
   apply,
   plan,
   export: exportOrder,
+  leave,
   inspect: inspectOrder,
   rotate,
   script,

@@ -1,0 +1,229 @@
+// A tenant that moves out, in two parts: what the hosted service's deploy tool takes, and what only Gatehouse knows. Joined again
+// they are the tenant as it was.
+import { type GATEHOUSE_FORM as Form, GATEHOUSE_FORM, type GatehouseFile } from '../tenant/gatehouse-file.ts';
+import { isPath } from '../tenant/included-files.ts';
+import { nameOf, SECTION_KEYS } from '../tenant/sections.ts';
+import { isText, mayBeFile } from '../tenant/text-members.ts';
+import { mapStrings, marksIn } from '../tenant/variables.ts';
+import { type Members, SECTIONS, type SectionPlace } from './leaving-sections.ts';
+import { TOOL_SECTIONS } from './tool-names.ts';
+
+export interface LeavingTenant {
+  /** What the tool takes, by section. */
+  sections: Record<string, unknown>;
+  own: GatehouseFile & { gatehouse: typeof Form };
+  /** What the tool does not take, a sentence each. */
+  refused: string[];
+}
+
+/** @param document the tenant file, without users. */
+export function leavingTenant(document: Members): LeavingTenant {
+  const named = withClientNames(document);
+  const sections: Record<string, unknown> = {};
+  const members: Record<string, unknown> = {};
+  const items: Record<string, unknown[]> = {};
+  const refused: string[] = [];
+  for (const [section, value] of Object.entries(named)) {
+    if (value === undefined) continue;
+    const place = Object.hasOwn(SECTIONS, section) ? SECTIONS[section as keyof typeof SECTIONS] : undefined;
+    const isTheirs = place === undefined ? TOOL_SECTIONS.has(section) : place !== 'ours';
+    if (!isTheirs) members[section] = value;
+    else if (Array.isArray(value) && SECTION_KEYS[section] !== undefined) {
+      const split = splitItems(section, place as SectionPlace, value as Members[]);
+      sections[section] = split.taken;
+      if (split.members.length > 0) members[section] = split.members;
+      if (split.items.length > 0) items[section] = split.items;
+      refused.push(...split.refused);
+    } else {
+      const { item } = (
+        isMembers(value) && place !== undefined ? taken(place as SectionPlace, value) : { item: value }
+      ) as { item: unknown };
+      sections[section] = item;
+      const rest = difference(value, item, [section]);
+      if (rest !== undefined) members[section] = rest;
+    }
+  }
+  const forTheTool = factorSettings(named.guardianSettings).filter(
+    ([section]) => sections[section] === undefined,
+  );
+  for (const [section, value] of forTheTool) sections[section] = value;
+  return {
+    sections,
+    own: {
+      gatehouse: GATEHOUSE_FORM,
+      texts: textsOf(named),
+      for_the_tool: forTheTool.map(([section]) => section),
+      members,
+      items,
+    },
+    refused,
+  };
+}
+
+const isMembers = (value: unknown): value is Members =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+function splitItems(section: string, place: SectionPlace | undefined, all: readonly Members[]) {
+  const split = {
+    taken: [] as Members[],
+    members: [] as Members[],
+    items: [] as Members[],
+    refused: [] as string[],
+  };
+  const names = new Set<unknown>();
+  for (const item of all) {
+    const form = place === undefined ? { item } : taken(place, item);
+    const { name } = item;
+    const refusal =
+      'refused' in form ? form.refused : names.has(name) ? 'the deploy tool takes each name once' : undefined;
+    if (refusal !== undefined) {
+      split.items.push(item);
+      split.refused.push(`${section} ${nameOf(section, item)}: ${refusal}`);
+      continue;
+    }
+    if (name !== undefined) names.add(name);
+    const { item: theirs } = form as { item: Members };
+    split.taken.push(theirs);
+    const rest = difference(item, theirs, [section, '0']);
+    if (rest !== undefined) split.members.push({ ...keyMembers(section, theirs), ...(rest as object) });
+  }
+  return split;
+}
+
+/** Returns the members that an item is known by, as in the tool's part, which the own part is joined with. */
+const keyMembers = (section: string, item: Members): Members =>
+  Object.fromEntries(
+    (SECTION_KEYS[section] ?? []).flatMap((name) => (item[name] === undefined ? [] : [[name, item[name]]])),
+  );
+
+function taken({ ours = [], form }: SectionPlace, item: Members): { item: Members } | { refused: string } {
+  const theirs = ours.reduce<unknown>((value, path) => without(value, path.split('.')), item) as Members;
+  return form?.(theirs) ?? { item: theirs };
+}
+
+/** Returns a value without a member. */
+function without(value: unknown, [step = '', ...rest]: readonly string[]): unknown {
+  if (Array.isArray(value)) return step === '*' ? value.map((one) => without(one, rest)) : value;
+  if (!isMembers(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([name, member]): [string, unknown][] => {
+      if (step !== '*' && name !== step) return [[name, member]];
+      return rest.length === 0 ? [] : [[name, without(member, rest)]];
+    }),
+  );
+}
+
+/**
+ * Returns what has to be added to the tool's part to make it the whole again; undefined if nothing has. `null` stands for a member
+ * that the whole does not have: the tool wants it, and a tenant file reads `null` as not set.
+ */
+function difference(whole: unknown, theirs: unknown, path: readonly string[]): unknown {
+  if (isMembers(whole) && isMembers(theirs)) {
+    const names = [...new Set([...Object.keys(whole), ...Object.keys(theirs)])];
+    const parts = names.flatMap((name): [string, unknown][] => {
+      const at = [...path, name];
+      if (!Object.hasOwn(whole, name)) return theirs[name] === undefined ? [] : [[name, null]];
+      if (!Object.hasOwn(theirs, name)) return whole[name] === undefined ? [] : [[name, whole[name]]];
+      const rest = difference(whole[name], theirs[name], at);
+      return rest === undefined ? [] : [[name, rest]];
+    });
+    return parts.length === 0 ? undefined : Object.fromEntries(parts);
+  }
+  if (typeof whole === 'string' && isMistakenPath(whole, path)) return whole;
+  return JSON.stringify(whole) === JSON.stringify(theirs) ? undefined : whole;
+}
+
+/**
+ * Returns whether Gatehouse would take a text for the path of a file, where the tool takes it as it is. The text stands in the own
+ * file then, in which nothing is a path.
+ */
+const isMistakenPath = (text: string, path: readonly string[]): boolean =>
+  ['connections', 'prompts'].includes(path[0] ?? '') && mayBeFile(path) && isPath(text);
+
+/** Returns the names of all that looks like a variable; it is a text, because a stored tenant has no variables. */
+function textsOf(document: unknown): string[] {
+  const names = new Set<string>();
+  mapStrings(document, [], (text, path) => {
+    for (const name of marksIn(text, { braced: !isText(path) })) names.add(name);
+    return text;
+  });
+  return [...names].sort();
+}
+
+/** Returns the settings of second factors in the tool's sections. */
+function factorSettings(settings: unknown): [string, unknown][] {
+  const part = (name: string) =>
+    isMembers(settings) && isMembers(settings[name]) ? settings[name] : undefined;
+  const types = part('phone/message-types');
+  const selected = part('phone/selected-provider');
+  const [twilio, sns] = [part('sms/providers/twilio'), part('push-notification/providers/sns')];
+  return [
+    ...(types === undefined ? [] : [['guardianPhoneFactorMessageTypes', types] as [string, unknown]]),
+    ...(selected === undefined
+      ? []
+      : [['guardianPhoneFactorSelectedProvider', selected] as [string, unknown]]),
+    ...(twilio === undefined && sns === undefined
+      ? []
+      : [
+          [
+            'guardianFactorProviders',
+            [
+              ...(twilio === undefined ? [] : [{ name: 'sms', provider: 'twilio', ...twilio }]),
+              ...(sns === undefined ? [] : [{ name: 'push-notification', provider: 'sns', ...sns }]),
+            ],
+          ] as [string, unknown],
+        ]),
+  ];
+}
+
+/**
+ * Returns a tenant that names its applications where it refers to them, as the tool does: what it makes gets another id there.
+ * One whose name is not its alone stays named by its id.
+ */
+function withClientNames(document: Members): Members {
+  const { clients, databases, connections, clientGrants, organizations, tenant, guardianPolicies } =
+    document as Record<string, Members[] | undefined>;
+  const all = clients ?? [];
+  const ids = new Set(all.map(({ client_id: id }) => id));
+  const counts = new Map<unknown, number>();
+  for (const { name } of all) counts.set(name, (counts.get(name) ?? 0) + 1);
+  const names = new Map(
+    all
+      .filter(({ name }) => typeof name === 'string' && counts.get(name) === 1 && !ids.has(name))
+      .map(({ client_id: id, name }) => [id, name]),
+  );
+  const nameOf = (id: unknown) => names.get(id) ?? id;
+  const enabled = (connection: Members): Members => ({
+    ...connection,
+    ...(Array.isArray(connection.enabled_clients) && {
+      enabled_clients: connection.enabled_clients.map(nameOf),
+    }),
+    ...(isMembers(connection.options) && { options: withLogin(connection.options, nameOf) }),
+  });
+  const byName = (entry: unknown) =>
+    isMembers(entry) && entry.client_id !== undefined
+      ? { ...entry, client_id: nameOf(entry.client_id) }
+      : entry;
+  const page = isMembers(tenant) ? tenant.account_page : undefined;
+  return {
+    ...document,
+    ...(isMembers(page) && { tenant: { ...(tenant as object), account_page: byName(page) } }),
+    ...(databases && { databases: databases.map(enabled) }),
+    ...(connections && { connections: connections.map(enabled) }),
+    ...(clientGrants && { clientGrants: clientGrants.map(byName) }),
+    ...(organizations && {
+      organizations: organizations.map((one) => ({
+        ...one,
+        ...(Array.isArray(one.client_grants) && { client_grants: one.client_grants.map(byName) }),
+      })),
+    }),
+    ...(Array.isArray(guardianPolicies) && { guardianPolicies: { policies: guardianPolicies } }),
+  };
+}
+
+/** Returns options whose login that the provider begins names its application. */
+function withLogin(options: Members, nameOf: (id: unknown) => unknown): Members {
+  const { idpinitiated } = options;
+  if (!isMembers(idpinitiated) || idpinitiated.client_id === undefined) return options;
+  return { ...options, idpinitiated: { ...idpinitiated, client_id: nameOf(idpinitiated.client_id) } };
+}
