@@ -21,7 +21,8 @@ function safe(text: string): string {
     name += character;
   }
   // No hidden file, no `..`, and no name that Windows shortens.
-  name = name.replace(/^[. ]+/, '').replace(/[. ]+$/, '');
+  name = name.replace(/^[. ]+/, '');
+  while (/[. ]$/.test(name)) name = name.slice(0, -1);
   if (name === '') return 'unnamed';
   return DEVICES.test(name) ? `_${name}` : name;
 }

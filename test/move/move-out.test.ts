@@ -92,12 +92,10 @@ describe('the tenant that moves out', () => {
     const paths: string[] = [];
     for (const format of FORMATS) paths.push((await moveOut(server, format)).tenant);
     const [yaml = {}, directory = {}] = (await readByTool(paths)).map(sorted);
-    // What the tool adds when it reads a folder.
-    const { breachedPasswordDetection: _, ...protection } = directory.attackProtection as Record<
-      string,
-      unknown
-    >;
-    expect({ ...directory, attackProtection: protection }).to.deep.include(withoutEmpty(yaml));
+    // What the tool wants in a folder, or adds when it reads one.
+    const { breachedPasswordDetection: _, ...protection } = Object(directory.attackProtection);
+    const { screenRenderers: _none, ...prompts } = Object(directory.prompts);
+    expect({ ...directory, attackProtection: protection, prompts }).to.deep.include(withoutEmpty(yaml));
   });
 
   it('has every section that the store can have, in one of its two parts', async () => {

@@ -64,6 +64,23 @@ describe('a tenant that is exported and applied', () => {
     });
   }
 
+  it('is the same in another order of what is known by its name, and a change names it', async () => {
+    server = await startServer({ tenant: EVERYTHING });
+    const [first, ...others] = (parse(EXAMPLE) as { guardianFactors: { name: string }[] }).guardianFactors;
+    const pages = [{ name: 'password_reset', html: '<p>@@config@@</p>' }, ...EVERYTHING.pages];
+    await order('apply', { ...EVERYTHING, pages });
+    const turned = {
+      ...EVERYTHING,
+      guardianFactors: [...others, first],
+      pages: [...pages].reverse(),
+    };
+    expect(await order('plan', turned)).to.deep.equal([]);
+    const changed = { ...turned, guardianFactors: [...others, { ...first, enabled: false }] };
+    expect(await order('plan', changed)).to.deep.equal([
+      `~ guardianFactors.${first?.name}.enabled: true → false`,
+    ]);
+  });
+
   it('is identical in an empty store', async () => {
     server = await startServer({ tenant: EVERYTHING });
     const { issuer } = server;
