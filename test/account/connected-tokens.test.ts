@@ -1,4 +1,5 @@
 // Tokens of connected accounts, which applications get in exchange for a token of ours (docs/reference/wire/token.md).
+import type { ServerResponse } from 'node:http';
 import { expect } from 'chai';
 import { storeConnectedAccount } from '../../src/users/users-connected-accounts.ts';
 import { createAgent } from '../support/agent.ts';
@@ -303,6 +304,56 @@ describe('the token of a connected account', () => {
         provider.token = undefined;
       }
     });
+
+  it('is never that of another user, whatever account is named', async () => {
+    await connect('ada', {});
+    const others = `vault-${++people}@example.test`;
+    const created = await server.users.create(
+      databaseUser({ connection: 'users', email: others, password: PASSWORD }),
+    );
+    if (!('user' in created)) throw new Error('the address is taken');
+    const own = await tokens(web, { username: others });
+    const [account] = await server.store.collection('connectedAccounts').findBy('user', userId);
+    for (const login_hint of ['ada', userId, account?.id ?? '', email, '', '*']) {
+      const answer = await exchange(own.refresh_token, { login_hint });
+      expect([answer.status, answer.json().error], login_hint).to.deep.equal([
+        401,
+        'federated_connection_refresh_token_not_found',
+      ]);
+      expect(answer.text).not.to.contain('of-ada');
+    }
+  });
+
+  it('is not issued, and nothing of it told, where the provider answers a renewal with something else', async () => {
+    const own = await tokens();
+    await connect('ada', { refresh_token: 'of-ada-1' }, -5);
+    const answers: ((response: ServerResponse) => void)[] = [
+      (response) => json(response, { access_token: { of: 'of-ada-2' }, token_type: 'Bearer' }),
+      (response) => json(response, { access_token: 'of-ada-2', token_type: 'mac' }),
+      (response) => json(response, [{ access_token: 'of-ada-2' }]),
+      (response) =>
+        json(response, { access_token: `of-ada-2${'x'.repeat(2_000_000)}`, token_type: 'Bearer' }),
+      (response) => response.writeHead(302, { location: `${provider.url}/userinfo` }).end(),
+      (response) => response.writeHead(200, { 'content-type': 'text/html' }).end('access_token=of-ada-2'),
+      (response) => json(response, { error: 'of-ada-1', error_description: 'of-ada-1' }, 400),
+    ];
+    try {
+      for (const [at, answerOf] of answers.entries()) {
+        provider.token = answerOf;
+        const answer = await exchange(own.refresh_token);
+        expect([answer.status, answer.json().error], String(at)).to.deep.equal([
+          401,
+          'federated_connection_refresh_token_flow_failed',
+        ]);
+        expect(answer.text).not.to.contain('of-ada');
+      }
+      provider.token = undefined;
+      provider.refreshTokens.push('of-ada-1');
+      expect((await exchange(own.refresh_token)).status, 'the account is still there').to.equal(200);
+    } finally {
+      provider.token = undefined;
+    }
+  });
 
   it('is not issued to a former member for a token of the organization', async () => {
     await connect('ada', {});
