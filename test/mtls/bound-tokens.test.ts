@@ -71,9 +71,24 @@ describe('tokens that are bound to a certificate', () => {
           clients: [
             ...robots,
             { ...spa, client_id: 'bound-spa', name: 'Bound', require_proof_of_possession: true },
+            {
+              client_id: 'allowed-api',
+              name: 'The API that allows it',
+              app_type: 'resource_server',
+              client_secret: 'allowed-api-secret',
+              resource_server_identifier: ALLOWED,
+              grant_types: [],
+              token_exchange: { allow_any_profile_of_type: ['on_behalf_of_token_exchange'] },
+            },
           ],
           resourceServers: [...apis],
           clientGrants: [
+            ...[REQUIRED, PUBLIC, DPOP].map((audience) => ({
+              client_id: 'allowed-api',
+              audience,
+              scope: ['read'],
+              subject_type: 'user',
+            })),
             ...all.flatMap((client_id) =>
               [...apis.map(({ identifier }) => identifier), 'https://tenant.example.test/api/v2/'].map(
                 (audience) => ({
@@ -156,6 +171,43 @@ describe('tokens that are bound to a certificate', () => {
       expect(cnfOf((await robot(ALLOWED, own, 'bound-only')).body.access_token)).to.deep.equal(bound());
       // For an API that uses another proof a certificate does not help.
       expect((await robot(DPOP, own, 'bound-only')).status).to.equal(400);
+    });
+
+    it('are exchanged by the API for none that is bound to nothing, and for one that is bound to the API’s certificate', async () => {
+      const { body } = await ask(
+        {
+          grant_type: 'password',
+          client_id: 'robot',
+          client_secret: 'robot-secret',
+          username: USER.email,
+          password: USER.password,
+          audience: ALLOWED,
+          scope: 'openid read',
+        },
+        own,
+      );
+      expect(cnfOf(body.access_token)).to.deep.equal(bound());
+      const onBehalf = (audience: string, certificate?: TestCertificate) =>
+        ask(
+          {
+            grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
+            client_id: 'allowed-api',
+            client_secret: 'allowed-api-secret',
+            subject_token: body.access_token,
+            subject_token_type: 'urn:ietf:params:oauth:token-type:access_token',
+            audience,
+          },
+          certificate,
+        );
+      for (const audience of [REQUIRED, PUBLIC, DPOP]) {
+        const bare = await onBehalf(audience);
+        expect([bare.status, 'access_token' in bare.body], audience).to.deep.equal([400, false]);
+      }
+      // Where tokens are not bound to certificates, showing one binds nothing.
+      expect((await onBehalf(DPOP, other)).status).to.equal(400);
+      const acting = await onBehalf(PUBLIC, other);
+      expect(acting.status, JSON.stringify(acting.body)).to.equal(200);
+      expect(cnfOf(acting.body.access_token)).to.deep.equal({ 'x5t#S256': other.thumbprint });
     });
 
     it('are accepted at the Management API only with their certificate', async () => {
