@@ -32,6 +32,25 @@ const ownTenant = {
       newApplications: WIDE,
     },
   },
+  clients: [
+    ...tenant.clients,
+    {
+      client_id: 'partner',
+      name: 'Partner',
+      is_first_party: false,
+      token_endpoint_auth_method: 'none',
+      callbacks: [CALLBACK],
+      organization_usage: 'allow',
+    },
+  ],
+  organizations: [
+    {
+      id: 'org_acme',
+      name: 'acme',
+      third_party_client_access: 'allow',
+      connections: [{ name: 'users', assign_membership_on_login: true }],
+    },
+  ],
   databases: tenant.databases.map((one) => ({ ...one, is_domain_connection: one.name === 'users' })),
   resourceServers: [
     ...tenant.resourceServers,
@@ -159,6 +178,30 @@ describe('an application of a stranger', () => {
       await open(true);
       expect((await refresh(client, refresh_token)).status, 'open again').to.equal(200);
     });
+  });
+
+  it('gets nothing for an organization that has closed itself to third parties meanwhile', async () => {
+    const set = async (third_party_client_access: string) => {
+      const answer = await managed(server, 'PATCH', '/organizations/org_acme', { third_party_client_access });
+      expect(answer.status, JSON.stringify(answer.body)).to.equal(200);
+    };
+    const asked = { organization: 'org_acme' };
+    const { code: first } = await login('partner', asked);
+    const { access_token, refresh_token } = (await redeem('partner', first)).json();
+    expect(payload(access_token).org_id).to.equal('org_acme');
+    const { code } = await login('partner', asked);
+    const agent = createAgent(server);
+    const page = await logIn(agent, server, request('partner', { ...asked, prompt: 'consent' }));
+    await set('block');
+    try {
+      expect((await redeem('partner', code)).status, 'code').to.be.within(400, 403);
+      expect((await refresh('partner', refresh_token)).status, 'refresh token').to.be.within(400, 403);
+      const answer = await decide(agent, page);
+      expect(answer.headers.location ?? '', 'consent').not.to.contain('code=');
+    } finally {
+      await set('allow');
+    }
+    expect((await refresh('partner', refresh_token)).status, 'open again').to.equal(200);
   });
 
   it('gets a token for the API that it named exactly, however else it spells the resource', async () => {

@@ -68,12 +68,22 @@ export async function checkOrganization(
 }
 
 async function usableOrganization(config: Config, idOrName: string, client: object): Promise<string> {
-  const { organizationUsage: usage, isStrict } = applicationSettings(client);
+  const { organizationUsage: usage } = applicationSettings(client);
   const organization = await requestedOrganization(config, usage, idOrName);
   if ('fault' in organization) throw new errors.InvalidRequest(organization.fault);
-  const found = await config.organization(organization.id);
-  if (isStrict && found?.third_party_client_access !== 'allow') throw new errors.InvalidRequest(NOT_ALLOWED);
+  if (!(await isOrganizationOpenTo(config, client, organization.id)))
+    throw new errors.InvalidRequest(NOT_ALLOWED);
   return organization.id;
+}
+
+/** Whether an organization lets an application log its members in: one of third parties only if the organization says so. */
+export async function isOrganizationOpenTo(
+  config: Pick<Config, 'organization'>,
+  client: object,
+  organization: string,
+): Promise<boolean> {
+  if (!applicationSettings(client).isStrict) return true;
+  return (await config.organization(organization))?.third_party_client_access === 'allow';
 }
 
 /**
@@ -498,8 +508,8 @@ export async function isOpenTo(
   return (await config.connectionsOf(client.clientId)).some(({ name }) => name === connection);
 }
 
-/** The description of `access_denied` and `invalid_grant` for a login whose connection is not {@link isOpenTo open}. */
-export const CLOSED_CONNECTION = 'The connection of the login is not open to this application.';
+/** The description of `access_denied` and `invalid_grant` for a login whose connection or organization is not open. */
+export const CLOSED = 'The connection or organization of the login is not open to this application.';
 
 /**
  * Whether a login or session of a connection may answer a request.

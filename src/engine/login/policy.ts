@@ -12,14 +12,16 @@ import type { Store } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';
 import { isUnattended } from '../../users/login.ts';
 import {
-  CLOSED_CONNECTION,
+  CLOSED,
   isOpenTo,
+  isOrganizationOpenTo,
   matchesConnection,
   notMemberDescription,
   type Organizations,
   organizationOfSession,
 } from '../admission/admission.ts';
 import { transferOf } from '../admission/exchange-context.ts';
+import { loginRequirements } from '../admission/second-factor.ts';
 import { type AuthorizationDetail, detailsIn } from '../base/authorization-details.ts';
 import {
   isOidcScope,
@@ -49,7 +51,7 @@ export const LACKS_USER = 'unattended';
 export const LACKS_SECOND_FACTOR = 'second_factor';
 
 interface PolicyDependencies extends Pick<BrowserLogins, 'lacksSecondFactor'>, LastStepDependencies {
-  config: Pick<Config, 'connectionsOf' | 'resourceServer' | 'settings'>;
+  config: Pick<Config, 'connectionsOf' | 'organization' | 'resourceServer' | 'settings'>;
   store: Store;
   serverLoginCallbacks: Pick<ServerLoginCallbacks, 'isWithoutConsent' | 'has' | 'actOf'>;
   organizations: Pick<Organizations, 'isMember'>;
@@ -232,14 +234,20 @@ function wrongDirectory({ oidc }: KoaContextWithOIDC): boolean {
     : Check.REQUEST_PROMPT;
 }
 
-/** A stranger's request is not answered by a session of a connection that is not open to strangers, whoever began it. */
+/**
+ * A stranger's request is not answered by a session of a connection that is not open to strangers, whoever began it, nor for
+ * an organization that is not.
+ */
 function hasClosedConnection(config: PolicyDependencies['config']) {
   return async ({ oidc }: KoaContextWithOIDC): Promise<boolean> => {
-    const { session, client, result } = oidc;
+    const { session, client, params, result } = oidc;
     if (session?.accountId === undefined || client === undefined) return Check.NO_NEED_TO_PROMPT;
+    // What was closed while this request waited. Asking again would loop.
+    const { organization } = loginRequirements(params);
+    if (organization !== undefined && !(await isOrganizationOpenTo(config, client, organization)))
+      throw new errors.AccessDenied(CLOSED);
     if (await isOpenTo(config, client, connectionOf(session))) return Check.NO_NEED_TO_PROMPT;
-    // It was closed while this request waited. Asking again would loop.
-    if (result?.login !== undefined) throw new errors.AccessDenied(CLOSED_CONNECTION);
+    if (result?.login !== undefined) throw new errors.AccessDenied(CLOSED);
     return Check.REQUEST_PROMPT;
   };
 }

@@ -21,10 +21,12 @@ import type { Config } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';
 import type { Users } from '../../users/users.ts';
 import {
-  CLOSED_CONNECTION,
+  CLOSED,
   isOpenTo,
+  isOrganizationOpenTo,
   type MachineOrganizations,
   type Organizations,
+  organizationOfSession,
 } from '../admission/admission.ts';
 import { resourceIndicators } from '../admission/audience.ts';
 import { lifetimes } from '../admission/lifetimes.ts';
@@ -198,24 +200,27 @@ function tokenClaims(
   deps: Pick<EngineDependencies, 'config' | 'clock'> & { tokenUsers: TokenUsers },
 ): NonNullable<Configuration['extraTokenClaims']> {
   return async (ctx, token) => {
-    await refuseClosedConnection(deps, ctx);
+    await refuseClosed(deps, ctx);
     await refuseUnboundToken(deps, ctx, token);
     return preciseIssue(deps, ctx, token);
   };
 }
 
 /**
- * Refuses tokens of a stranger for a login by a connection that is not open to strangers any more.
+ * Refuses tokens of a stranger for a login by a connection, or for an organization, that is not open to strangers any more.
  * @throws errors.InvalidGrant
  */
-async function refuseClosedConnection(
+async function refuseClosed(
   { config }: Pick<EngineDependencies, 'config'>,
   ctx: KoaContextWithOIDC | undefined,
 ): Promise<void> {
   const { Grant: grant, Client: client } = ctx?.oidc.entities ?? {};
-  const connection = grant && connectionOf(grant);
-  if (client === undefined || connection === undefined) return;
-  if (!(await isOpenTo(config, client, connection))) throw new errors.InvalidGrant(CLOSED_CONNECTION);
+  if (grant === undefined || client === undefined) return;
+  const [connection, organization] = [connectionOf(grant), organizationOfSession(grant)];
+  const isOpen =
+    (connection === undefined || (await isOpenTo(config, client, connection))) &&
+    (organization === undefined || (await isOrganizationOpenTo(config, client, organization)));
+  if (!isOpen) throw new errors.InvalidGrant(CLOSED);
 }
 
 function renderErrorOn(page: ErrorPage): NonNullable<Configuration['renderError']> {
@@ -249,7 +254,7 @@ function rotates(deps: Parameters<typeof engineConfiguration>[0]): Configuration
     const { RefreshToken: token, Client: client } = ctx.oidc.entities;
     if (token === undefined || client === undefined) return true;
     deps.transfers.check(ctx);
-    await refuseClosedConnection(deps, ctx);
+    await refuseClosed(deps, ctx);
     await deps.targets.decide(ctx, client, token);
     await deps.transferred.checkRefresh(ctx);
     await refuseUnboundRefresh(deps, ctx, { client, token });
