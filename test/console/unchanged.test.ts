@@ -92,6 +92,32 @@ describe('a form of the console that is saved without a change', () => {
     }
   });
 
+  it('plans nothing for a connection and its applications', async () => {
+    const { text } = await owner.get('/console/connections');
+    const connections = new Set(
+      [...text.matchAll(/href="(\/console\/connections\/con_[^"?/]+)"/g)].map(([, at = '']) => at),
+    );
+    expect(connections.size).to.be.at.least(2);
+    for (const at of connections)
+      for (const action of [at, `${at}/applications`]) {
+        const page = [await owner.get(at), await owner.get(action)].find((one) =>
+          one.text.includes(`action="${action}"`),
+        );
+        if (page === undefined) continue;
+        await sendForm(owner, page, action);
+        expect(await plan(), action).to.deep.equal([]);
+      }
+  });
+
+  it('plans nothing for a message and a text', async () => {
+    for (const at of ['/console/branding/messages/reset_email', '/console/branding/texts/login/en']) {
+      const page = await owner.get(at);
+      expect(page.status, at).to.equal(200);
+      await sendForm(owner, page, at);
+      expect(await plan(), at).to.deep.equal([]);
+    }
+  });
+
   it('plans what was changed alone', async () => {
     await saved('/console/security/attacks', '/console/security/attacks/bruteForce', { max_attempts: '7' });
     expect((await plan()).join('\n')).to.contain('max_attempts');

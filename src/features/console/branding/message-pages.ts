@@ -1,4 +1,5 @@
 // The pages of e-mails and SMS: editing a template with a preview, sending it to oneself, and restoring the default.
+import { isDeepStrictEqual } from 'node:util';
 import type { Context } from 'koa';
 import type { MessageKind } from '../../../capabilities/delivery/delivery-messages.ts';
 import type { Draft } from '../../../capabilities/delivery/delivery-templates.ts';
@@ -102,7 +103,9 @@ export async function submitMessage(
   if (Object.keys(draft.faults).length > 0)
     return showEditor(deps, ctx, session, { ...editor, draft, isRefused: true });
   try {
-    await writeMessage(deps, ctx, session, message, next);
+    // docs/understand/decisions/console-account.md#a-form-writes-what-somebody-has-changed
+    if (!isDeepStrictEqual(next, message.templateTexts))
+      await writeMessage(deps, ctx, session, message, next);
     redirectAfterForm(ctx, pathOf(message), 'console.said.saved');
   } catch (thrown) {
     await showEditor(deps, ctx, session, { ...editor, fault: refusalOf(thrown) });

@@ -1,4 +1,5 @@
 // One connection: the data its provider needs, its options, and its removal.
+import { isDeepStrictEqual } from 'node:util';
 import type { Context } from 'koa';
 import { bodyTexts } from '../../../http/server/body.ts';
 import { isSaml, samlpOptions } from '../../connections/samlp/provider.ts';
@@ -47,18 +48,38 @@ export async function saveSettings(
   const [parseFault] = Object.values(faults);
   if (parseFault !== undefined)
     return showForm(deps, ctx, session, connection, { entered, faults, fault: parseFault });
+  const entitled = display_name.trim();
+  // docs/understand/decisions/console-account.md#a-form-writes-what-somebody-has-changed
   const body = {
-    display_name: display_name.trim() === '' ? null : display_name.trim(),
-    options,
+    ...(entitled !== displayNameOf(connection) && { display_name: entitled === '' ? null : entitled }),
+    ...(!isDeepStrictEqual(options, connection.options) && {
+      options: withoutDefaults(options, connection.options, (await recordOf(deps, connection)).options),
+    }),
   };
   const { id } = connection;
   try {
-    await callApi(deps, ctx, session, 'PATCH /connections/:id', { params: { id }, body });
+    if (Object.keys(body).length > 0)
+      await callApi(deps, ctx, session, 'PATCH /connections/:id', { params: { id }, body });
     redirectAfterForm(ctx, `${PATH}/${id}`, 'console.said.saved');
   } catch (thrown) {
     await showForm(deps, ctx, session, connection, { entered, fault: refusalOf(thrown) });
   }
 }
+
+/** The name that is shown to users, where it is not that of the connection. */
+const displayNameOf = ({ name, display_name = '' }: ShownConnection): string =>
+  display_name === name ? '' : display_name;
+
+type Options = Readonly<Record<string, unknown>>;
+
+/** Returns options with those that are as the API has shown them as they are stored: it shows defaults, too. */
+const withoutDefaults = (options: Options, shown: Options, stored: Options): Options =>
+  Object.fromEntries(
+    Object.entries(options).flatMap(([name, value]) => {
+      if (!isDeepStrictEqual(value, shown[name])) return [[name, value]];
+      return Object.hasOwn(stored, name) ? [[name, stored[name]]] : [];
+    }),
+  );
 
 interface ConnectionsDeleteModel extends ConnectionFrame {
   applications: number;
@@ -157,7 +178,7 @@ async function showForm(
   connection: ShownConnection,
   { entered, faults, fault, check }: Form,
 ): Promise<void> {
-  const { strategy, options, display_name = '' } = connection;
+  const { strategy, options } = connection;
   const head = headOf(session, connection, 'settings');
   const fields = filledFields(strategy, options, { entered, faults, fault });
   const displayNameFault = faultIn(fault, 'display_name');
@@ -172,7 +193,7 @@ async function showForm(
       check,
       mayDelete: session.can('delete:connections'),
       addresses: await addressesOf(deps, connection),
-      displayName: bodyTexts(ctx).display_name ?? (display_name === connection.name ? '' : display_name),
+      displayName: bodyTexts(ctx).display_name ?? displayNameOf(connection),
       fields,
     },
   });
