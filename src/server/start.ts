@@ -222,7 +222,10 @@ async function listenWithTenant({
     const follow =
       orders &&
       ((next: TenantFile, former: TenantFile) =>
-        orders.inTurn(() => applyFile(orderDependencies, next, { mode: 'follow', former })));
+        orders.inTurn(async () => {
+          const { changes, notes } = await applyFile(orderDependencies, next, { mode: 'follow', former });
+          return [...changes, ...notes];
+        }));
     return { settings, caFile: tls.caFile, store, users, administrators, tenant, follow, stop };
   } catch (thrown) {
     for (const server of servers) server.close();

@@ -13,7 +13,7 @@ import { collectionByName } from '../store/contract.ts';
 import { type Change, changesOf, linesOf, subjectOf } from './changes.ts';
 import { declaredRecords } from './declared-records.ts';
 import { clientIdOfName, directoryOf } from './names.ts';
-import { recordRemovalBy, refuseInheritance } from './pending-removals.ts';
+import { asideName, recordRemovalBy, refuseInheritance } from './pending-removals.ts';
 import { removeReferences } from './references.ts';
 import {
   APPLIED_COLLECTIONS,
@@ -40,6 +40,11 @@ interface DevelopmentUsers {
   }): Promise<object | { taken: string }>;
 }
 
+export interface Applied {
+  changes: string[];
+  notes: string[];
+}
+
 export interface ApplyDependencies {
   store: Store;
   users: DevelopmentUsers;
@@ -55,7 +60,7 @@ export interface ApplyDependencies {
 /**
  * Each record is written as a whole, so a second run completes an interrupted one.
  * @param options.users whether to create the file's development users.
- * @returns a line for each change; empty when the store already matched the file.
+ * @returns a line for each change, none when the store already matched the file; `notes`: what was not changed, and why.
  * @throws RemovalPending, before anything is written, if a connection or API of the file has the name of one that is
  *   being removed; Error if one that stays has another name, or when a development user's identifier is taken.
  */
@@ -63,7 +68,7 @@ export async function applyTenant(
   deps: ApplyDependencies,
   file: TenantFile,
   { users, ...how }: ApplyMode & { users: boolean },
-): Promise<string[]> {
+): Promise<Applied> {
   const { store } = deps;
   const { stored, wanted, changes } = await compare(deps, file, how.mode === 'add');
   const earlier = matches(how) ? new Set<string>() : await declaredEarlier(store);
@@ -88,15 +93,14 @@ export async function applyTenant(
   await refuseInheritance(store, selected, { stored, declared: wanted });
   for (const name of APPLIED_COLLECTIONS) {
     const changesHere = selected.filter(({ collection }) => collection === name);
-    // Removed and renamed records first, so that their names are free.
+    // Removed records first, so that their names are free.
     for (const change of changesHere) {
       await recordRemovalBy(store, change, wanted, new Date().toISOString());
+      if (change.after !== undefined) continue;
       await removeOld(deps, change);
-    }
-    for (const change of changesHere) {
-      if (change.after !== undefined) await collectionByName(store, name).put(change.after as Stored);
       deps.onChange?.(change);
     }
+    await writeInOrder(deps, name, changesHere);
   }
   const created = users ? await missingUsers(deps, file) : [];
   const newUsers = created.filter((user) => isNew([userName(file, user)]));
@@ -108,7 +112,10 @@ export async function applyTenant(
   await storeDeclared(store, names);
   const otherIds =
     how.mode === 'add' ? [...keptIds(file, wanted), ...madeIds(wanted), ...sameNames(file, stored)] : [];
-  return [...linesOf(selected), ...newUsers.map(userLine), ...kept.map(keptLine), ...otherIds];
+  return {
+    changes: [...linesOf(selected), ...newUsers.map(userLine)],
+    notes: [...kept.map(keptLine), ...otherIds],
+  };
 }
 
 /** Returns a file in which what is stored by name has the stored id: users and other records belong to it. */
@@ -254,17 +261,57 @@ function missing(stored: TenantRecords, changes: readonly Change[]): Change[] {
   );
 }
 
-async function removeOld(deps: ApplyDependencies, { collection, id, before, after }: Change): Promise<void> {
+async function removeOld(deps: ApplyDependencies, { collection, id, before }: Change): Promise<void> {
   const { store } = deps;
   if (before === undefined) return;
-  if (after === undefined) {
-    await deps.beforeRemoval?.(collection, before);
-    await removeReferences(store, collection, id);
+  await deps.beforeRemoval?.(collection, before);
+  await removeReferences(store, collection, id);
+  await collectionByName(store, collection).delete(id);
+  await removeReferences(store, collection, id);
+}
+
+/**
+ * Writes records, each when its names are free: one that takes the name of another comes after it. None is deleted to be made
+ * anew, because a run that is killed between the two would lose what only the store has of it, such as generated secrets.
+ */
+async function writeInOrder(
+  { store, onChange }: ApplyDependencies,
+  name: AppliedCollection,
+  changes: readonly Change[],
+): Promise<void> {
+  const collection = collectionByName(store, name);
+  const keys = (record: object | undefined) => (record === undefined ? [] : keysOf(name, record));
+  let waiting = changes.filter(({ after }) => after !== undefined);
+  while (waiting.length > 0) {
+    const holders = new Map(waiting.flatMap(({ id, before }) => keys(before).map((key) => [key, id])));
+    const isFree = ({ id, after }: Change) => keys(after).every((key) => (holders.get(key) ?? id) === id);
+    const ready = waiting.filter(isFree);
+    for (const change of ready) {
+      await collection.put(change.after as Stored);
+      onChange?.(change);
+    }
+    waiting = waiting.filter((change) => !ready.includes(change));
+    if (ready.length > 0) continue;
+    // Names that go round in a circle, such as two that are swapped. One record waits under a name that nobody has.
+    const wanted = new Map(waiting.flatMap(({ id, after }) => keys(after).map((key) => [key, id])));
+    const inTheWay = waiting.find(({ id, before }) =>
+      keys(before).some((key) => (wanted.get(key) ?? id) !== id),
+    );
+    if (inTheWay?.before === undefined) throw new Error(`two records of ${name} have the same name`);
+    const before = setAside(inTheWay.before as Stored);
+    await collection.put(before);
+    waiting = waiting.map((one) => (one === inTheWay ? { ...one, before } : one));
   }
-  const hasSameKeys =
-    after !== undefined && keysOf(collection, before).join() === keysOf(collection, after).join();
-  if (!hasSameKeys) await collectionByName(store, collection).delete(id);
-  if (after === undefined) await removeReferences(store, collection, id);
+}
+
+/** Returns a record with other unique keys. It has them only until it is written under its new ones. */
+function setAside(record: Stored): Stored {
+  const members: Readonly<Record<string, unknown>> = { ...record };
+  const texts = ['name', 'identifier', 'audience'].flatMap((member) =>
+    typeof members[member] === 'string' ? [[member, asideName(String(members[member]), record)]] : [],
+  );
+  const domains = 'discovery_domains' in record ? { discovery_domains: [] } : {};
+  return { ...record, ...Object.fromEntries(texts), ...domains };
 }
 
 function keysOf(name: AppliedCollection, record: object): string[] {

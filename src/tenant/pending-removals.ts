@@ -1,6 +1,7 @@
 // Records of removals that take longer than the request or command that causes them. A record is stored before the
 // connection, API or application is deleted. With it, an interrupted removal continues at the next start, and nothing new can
 // take the name while parts of the old one are left: they would belong to the new one.
+import type { Stored } from '../records/base/record.ts';
 import type { Store } from '../store/contract.ts';
 import type { Change } from './changes.ts';
 import type { AppliedCollection, TenantRecords } from './tenant-records.ts';
@@ -83,7 +84,8 @@ export async function refuseInheritance(
     const name = nameOf(collection, after) ?? '';
     const label = `${collection}.${name}`;
     const old = before && nameOf(collection, before);
-    if (old !== undefined && !namesIn(declared, collection).has(old))
+    const isAside = old?.endsWith(asideName('', before as Stored)) === true;
+    if (old !== undefined && !isAside && !namesIn(declared, collection).has(old))
       throw new Error(
         `${label}: its id is that of ${old}, and the ${member} cannot change, because the ${left} of ${old} would be left: without the id, ${old} is removed and ${name} is new`,
       );
@@ -94,6 +96,9 @@ export async function refuseInheritance(
     );
   }
 }
+
+/** Returns the name of a record while one that takes its name is written. */
+export const asideName = (name: string, { id }: Stored): string => `${name}-${id}`;
 
 const namesIn = (records: TenantRecords, collection: AppliedCollection): ReadonlySet<string | undefined> =>
   new Set(records[collection].map((record) => nameOf(collection, record)));

@@ -492,15 +492,22 @@ describe('applying a tenant file', () => {
   });
   afterEach(() => server.stop());
 
-  const apply = (file: object, mode: 'create-missing' | 'match') =>
-    applyTenant(
-      { store, users: server.users, random: systemRandom, managementAudience: 'https://localhost/api/v2/' },
+  const apply = async (file: object, mode: 'create-missing' | 'match', into = store) => {
+    const { changes, notes } = await applyTenant(
+      {
+        store: into,
+        users: server.users,
+        random: systemRandom,
+        managementAudience: 'https://localhost/api/v2/',
+      },
       readTenant(file).tenant,
       {
         mode,
         users: true,
       },
     );
+    return [...changes, ...notes];
+  };
   const client = (id: string) => store.collection('clients').get(id);
 
   it('at start creates what is missing and changes no existing record', async () => {
@@ -680,6 +687,53 @@ describe('applying a tenant file', () => {
       ['1', 'b'],
       ['2', 'a'],
     ]);
+  });
+
+  it('that renames records is applied as a whole by the next run, wherever the first was killed', async () => {
+    const named = (names: readonly string[]) => ({
+      databases: names.slice(0, 2).map((name, at) => ({ id: `con_${at}`, name })),
+      organizations: names.map((name, at) => ({ id: `org_${at}`, name })),
+      resourceServers: names.slice(0, 2).map((name, at) => ({ id: `api_${at}`, name, identifier: name })),
+    });
+    const [before, after] = [
+      ['a', 'b', 'c', 'd'],
+      ['b', 'a', 'd', 'e'],
+    ];
+    const recordsOf = async (name: 'connections' | 'organizations' | 'resourceServers') =>
+      (await store.collection(name).list()).records.map((one) => ({ ...one }) as Record<string, unknown>);
+    for (let writes = 0, isWhole = false; !isWhole; writes++) {
+      await apply(named(before), 'match');
+      let left = writes;
+      const killed = new Error('killed');
+      const failing = <T extends object>(collection: T): T =>
+        new Proxy(collection, {
+          get:
+            (target, method) =>
+            (...args: unknown[]) => {
+              const call = Reflect.get(target, method) as (...all: unknown[]) => unknown;
+              if (['put', 'delete', 'insert', 'update', 'upsert'].includes(String(method)) && left-- <= 0)
+                throw killed;
+              return call.apply(target, args);
+            },
+        });
+      const dying = { ...store, collection: (name: never) => failing(store.collection(name)) } as Store;
+      try {
+        await apply(named(after), 'match', dying);
+        isWhole = true;
+      } catch (thrown) {
+        if (thrown !== killed) throw thrown;
+      }
+      const expected = { connections: 2, organizations: 4, resourceServers: 2 } as const;
+      for (const [name, count] of Object.entries(expected))
+        expect(await recordsOf(name as never), `${name} after ${writes} writes`).to.have.length.of.at.least(
+          count,
+        );
+      await apply(named(after), 'match');
+      for (const [name, count] of Object.entries(expected))
+        expect((await recordsOf(name as never)).slice(-count).map((one) => one.name)).to.deep.equal(
+          after.slice(0, count),
+        );
+    }
   });
 
   it('reports a development user that cannot be created because its username is taken', async () => {

@@ -133,16 +133,17 @@ async function moveConfiguration(
   path: string,
   identifiers: Identifiers,
 ): Promise<void> {
+  // Variables are replaced in the text, before it is parsed: where one stands that is not set, only a reading with marks in
+  // their place says, and what is applied has no marks.
   const idle = idleVariables(await readExport(path, host.env));
   for (const { says } of idle) print(host, `warning: ${says}`);
   const env = { ...host.env, ...Object.fromEntries(idle.map(({ name }) => [name, ''])) };
   const loaded = await tenantOf({ ...settings, tenantFile: path }, host, env);
   const { tenant, report } = withIdentifiers(loaded.tenant, identifiers);
   for (const line of report) print(host, line);
-  const lines = await sendOrder(settings, { command: 'apply', tenant, keeps: true });
-  for (const line of lines) print(host, line);
-  const changes = lines.filter((line) => /^[-+~] /.test(line)).length;
-  print(host, `configuration: ${changes} ${changes === 1 ? 'change' : 'changes'}`);
+  const { changes, notes } = await sendOrder(settings, { command: 'moveConfiguration', tenant });
+  for (const line of [...changes, ...notes]) print(host, line);
+  print(host, `configuration: ${changes.length} ${changes.length === 1 ? 'change' : 'changes'}`);
 }
 
 /** How often the progress is told, in milliseconds: on a terminal in one line, otherwise line by line. */

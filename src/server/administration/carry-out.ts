@@ -14,6 +14,9 @@ import { type Order, type OrderName, type OrderResult, runOrder } from './orders
 import { sendOrder, sendTransfer } from './send.ts';
 import { type Transfer, type TransferProgress, transferUsers } from './transfer.ts';
 
+/** A tenant can be applied before the first start. All other orders need an existing store. */
+const BEGINNING: ReadonlySet<OrderName> = new Set(['apply', 'plan', 'moveConfiguration']);
+
 /**
  * Carries out an order: at the server that runs on the data directory, or in this process if there is none.
  * @param log the store's log, if this process opens it.
@@ -26,8 +29,7 @@ export async function sendOrRunOrder<Name extends OrderName>(
 ): Promise<OrderResult<Name>> {
   const answer = await sendOrder(settings.dataDir, order);
   if (answer !== undefined) return answer.result;
-  // A tenant can be applied before the first start. All other orders need an existing store.
-  const mustBeThere = order.command !== 'apply' && order.command !== 'plan';
+  const mustBeThere = !BEGINNING.has(order.command);
   const store = await openStore({ ...settings, clock: systemClock, log, mustBeThere });
   const capabilities = { store, clock: systemClock, random: systemRandom };
   const hasher = createHasher();

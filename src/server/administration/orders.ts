@@ -11,7 +11,7 @@ import type { Records } from '../../records/collections.ts';
 import type { TenantFile } from '../../records/tenant/tenant.ts';
 import { outboundAllow, SECRET_SETTINGS, type Settings } from '../../settings/index.ts';
 import type { Store } from '../../store/contract.ts';
-import { type ApplyDependencies, applyTenant, planTenant } from '../../tenant/apply.ts';
+import { type Applied, type ApplyDependencies, applyTenant, planTenant } from '../../tenant/apply.ts';
 import { type Change, subjectOf } from '../../tenant/changes.ts';
 import { productionFaults } from '../../tenant/examples.ts';
 import { readTenant, TenantFault } from '../../tenant/load.ts';
@@ -35,15 +35,21 @@ const document = z.strictObject({ tenant: z.record(z.string(), z.unknown()) });
 
 /** Returns a line for each change. */
 export const apply = order({
-  /** `keeps`: what the file does not have stays. */
-  body: document.extend({ keeps: z.boolean().optional() }),
-  run: async (deps, { tenant, keeps }) => {
-    const how = { mode: keeps === true ? 'add' : 'match' } as const;
-    const changed = await applyFile(deps, checked(deps, tenant), how);
-    deps.log.info({ changes: changed.length }, 'a tenant file was applied by a command');
-    return changed;
-  },
+  body: document,
+  run: async (deps, { tenant }) => (await applied(deps, tenant, 'match')).changes,
 });
+
+/** What the file does not have stays. */
+const moveConfiguration = order({
+  body: document,
+  run: (deps, { tenant }) => applied(deps, tenant, 'add'),
+});
+
+async function applied(deps: OrderDependencies, tenant: object, mode: 'match' | 'add'): Promise<Applied> {
+  const done = await applyFile(deps, checked(deps, tenant), { mode });
+  deps.log.info({ changes: done.changes.length }, 'a tenant file was applied by a command');
+  return done;
+}
 
 export const plan = order({
   body: document,
@@ -84,21 +90,20 @@ function applyDependencies(deps: OrderDependencies, command: string): ApplyDepen
 
 /**
  * Applies a tenant file that has no faults. Orders do it, and the server itself when the file changes: never two at once.
- * @returns a line for each change.
  */
 export async function applyFile(
   deps: OrderDependencies,
   file: TenantFile,
   how: { mode: 'match' | 'add' } | { mode: 'follow'; former: TenantFile },
-): Promise<string[]> {
+): Promise<Applied> {
   const command = how.mode === 'follow' ? 'start' : 'apply';
-  const changed = await applyTenant(applyDependencies(deps, command), file, {
+  const done = await applyTenant(applyDependencies(deps, command), file, {
     ...how,
     users: !deps.settings.production,
   });
   deps.resumeRemovals();
   await deps.checkConnections();
-  return changed;
+  return done;
 }
 
 /** Deletes what belongs to a record alone. */
@@ -155,6 +160,7 @@ const ORDERS = {
   account,
   admin,
   administrator,
+  moveConfiguration,
   moveOpen,
   movePasswords,
   moveSessions,
