@@ -51,7 +51,8 @@ import type { Engine } from '../engine/provider/provider.ts';
 import { logoutTokens } from '../engine/session/logout-channels.ts';
 import { oldSessionUses } from '../engine/session/old-sessions.ts';
 import type { Sessions } from '../engine/session/sessions.ts';
-import { apiTokenReader, callerTokenReader } from '../engine/token/api-tokens.ts';
+import { administratorTokenSigner } from '../engine/token/administrator-tokens.ts';
+import { apiTokenReader, callerTokenReader, managementTokenReader } from '../engine/token/api-tokens.ts';
 import type { RedeemServerLoginCode } from '../engine/token/server-login-codes.ts';
 import {
   actorOfIdToken,
@@ -81,6 +82,7 @@ import { directRedirect } from '../features/connections/upstream/upstream-featur
 import { tryCallbacks, tryLogins } from '../features/console/applications/try-logins.ts';
 import { consoleCallbacks } from '../features/console/console-callbacks.ts';
 import { consoleOrigin } from '../features/console/console-settings.ts';
+import { approvedPrograms } from '../features/console/programs/approved-programs.ts';
 import { createAuthenticators, createFactorChanges } from '../features/factors/authenticators.ts';
 import { mfaAudience } from '../features/factors/bearer.ts';
 import { createKnownBrowsers } from '../features/factors/browsers.ts';
@@ -97,6 +99,7 @@ import { approvalCallbacks } from '../features/grants/ciba/ciba-callbacks.ts';
 import { deviceCallbacks } from '../features/grants/device/device-callbacks.ts';
 import { backChannel } from '../features/logout/back-channel.ts';
 import { SIGNED_OUT_PATH } from '../features/logout/end-session.ts';
+import { managementScopes } from '../features/management/api.ts';
 import { managementAudience } from '../features/management/management-audience.ts';
 import type { ManagementFeatureDependencies } from '../features/management/management-feature.ts';
 import { measureEvents } from '../features/metrics/logins.ts';
@@ -636,6 +639,12 @@ function tokenParts(parts: FactorParts, engine: () => Engine) {
     askToVerify: askForVerification,
     readApiToken: apiTokenReader(tokenReading),
     readCallerToken: callerTokenReader(tokenReading),
+    readManagementToken: managementTokenReader(tokenReading),
+    administratorTokens: approvedPrograms({
+      ...parts,
+      scopes: managementScopes(issuer),
+      sign: administratorTokenSigner({ issuer, signing, wallClock }),
+    }),
     exchangeToken: tokenExchange(exchanging),
     exchangeCustomToken: customExchange({
       ...parts,

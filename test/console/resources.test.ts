@@ -1,9 +1,9 @@
 // The console's pages generated from the Management API. New resources are tested without a change here.
 import { expect } from 'chai';
-import { scopesOf } from '../../src/features/console/console-roles.ts';
 import { fillPath, placesOf } from '../../src/features/console/resources/declared.ts';
 import { operationsOf } from '../../src/features/console/resources/operations.ts';
 import type { CallRules } from '../../src/features/management/call.ts';
+import { scopesOf } from '../../src/features/management/roles/administrator-roles.ts';
 import { type Answer, readForm } from '../support/agent.ts';
 import { type ConsoleAgent, openConsole, startConsole } from '../support/console.ts';
 import { API, tenant, USER } from '../support/flows.ts';

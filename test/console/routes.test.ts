@@ -2,8 +2,8 @@
 import { expect } from 'chai';
 import { consoleRoutes } from '../../src/features/console/console-feature.ts';
 import { rulesOf } from '../../src/features/console/console-page.ts';
-import { scopesOf } from '../../src/features/console/console-roles.ts';
 import { managementApi } from '../../src/features/management/api.ts';
+import { scopesOf } from '../../src/features/management/roles/administrator-roles.ts';
 import { parseRouteKey as pathOf } from '../../src/http/server/router.ts';
 import { ROLES } from '../../src/records/users/administrators.ts';
 import { type Agent, type AgentRequest, type Answer, createAgent, readForm } from '../support/agent.ts';

@@ -3,9 +3,9 @@
 import { expect } from 'chai';
 import { secretsIn } from '../../src/features/console/connections/console-connection-options.ts';
 import { createSecrets, shownJson } from '../../src/features/console/connections/steps.ts';
-import { withoutSecrets } from '../../src/features/console/masked.ts';
 import { maskSecrets } from '../../src/features/console/resources/console-resource-secrets.ts';
 import { redacted } from '../../src/features/management/call.ts';
+import { withoutSecrets } from '../../src/features/management/roles/role-masks.ts';
 import { collections } from '../../src/records/collections.ts';
 import { SMS_PROVIDERS } from '../../src/records/connections/passwordless.ts';
 import { connectionSecrets, isNamedSecret } from '../../src/records/secrets.ts';

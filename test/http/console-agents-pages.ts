@@ -9,6 +9,12 @@ import { AGENTS_DOCUMENTS_PAGE } from '../../src/features/console/agents/agents-
 import { AGENTS_REGISTRATION_PAGE } from '../../src/features/console/agents/agents-registration.ts';
 import type { ShownAgent } from '../../src/features/console/agents/agents-shown.ts';
 import { AGENTS_PAGE } from '../../src/features/console/agents/console-agents-routes.ts';
+import {
+  AGENTS_DEVICE_CODE_PAGE,
+  AGENTS_DEVICE_PAGE,
+  AGENTS_PROGRAMS_PAGE,
+} from '../../src/features/console/programs/console-programs-routes.ts';
+import { scopeWords } from '../../src/features/console/programs/scope-words.ts';
 import type { ConsoleFrame } from '../../src/features/console/render.ts';
 import { sitePage } from './site.ts';
 
@@ -17,7 +23,26 @@ const path = '/console/agents';
 const tabs = [
   { path, text: 'console.agents.tab.applications', isCurrent: true },
   { path: `${path}/apis`, text: 'console.agents.tab.apis', isCurrent: false },
+  { path: `${path}/programs`, text: 'console.agents.tab.programs', isCurrent: false },
 ];
+
+const MANY_SCOPES = [
+  'clients',
+  'client_grants',
+  'organization_discovery_domains',
+  'token_exchange_profiles',
+  'users',
+]
+  .flatMap((noun) => ['create', 'delete', 'read', 'update'].map((verb) => `${verb}:${noun}`))
+  .concat('read:client_keys', 'read:logs');
+const device = {
+  action: '/console/device',
+  userCode: 'WDJB-MJHT',
+  seen: 's',
+  client: { name: 'Assistant', id: '2lhnuYMRQ8IpR5hNsOhDFQqrGQUQMRm5', isPublic: true },
+  ip: '203.0.113.7',
+  until: then,
+};
 
 const agent: ShownAgent = {
   path: `${path}/applications/tpc_4711`,
@@ -173,6 +198,68 @@ export const consoleAgentsPages = (frame: ConsoleFrame) => {
       rights: { block: true, remove: true, end: true },
       settings: '/console/resources/clients/tpc_4711',
       log: { own: '/console/log?client=tpc_4711', acted: '/console/log?actor=tpc_4711' },
+    }),
+    '/console-agents-programs': sitePage(AGENTS_PROGRAMS_PAGE, {
+      ...model,
+      tabs,
+      action: `${path}/programs`,
+      approvalPath: '/console/device',
+      isOfAll: true,
+      programs: [
+        {
+          id: '1',
+          user: 'gatehouse|1',
+          administrator: 'somebody.with.a.long.name@console.example.test',
+          name: 'Assistant',
+          clientId: '2lhnuYMRQ8IpR5hNsOhDFQqrGQUQMRm5',
+          scopes: MANY_SCOPES.join(' '),
+          issued: then,
+          until: then,
+        },
+      ],
+    }),
+    '/console-agents-no-programs': sitePage(AGENTS_PROGRAMS_PAGE, {
+      ...model,
+      tabs,
+      action: `${path}/programs`,
+      approvalPath: '/console/device',
+      isOfAll: false,
+      programs: [],
+    }),
+    '/console-device-code': sitePage(AGENTS_DEVICE_CODE_PAGE, {
+      ...model,
+      title: 'Approve a program',
+      action: '/console/device',
+      typed: 'WDJB-MJHX',
+      alert: 'That code is wrong or expired.',
+    }),
+    '/console-device': sitePage(AGENTS_DEVICE_PAGE, {
+      ...model,
+      title: 'Approve a program',
+      ...device,
+      ...scopeWords(MANY_SCOPES),
+      beyondRole: [],
+      hasNothing: false,
+    }),
+    '/console-device-role': sitePage(AGENTS_DEVICE_PAGE, {
+      ...model,
+      title: 'Approve a program',
+      ...device,
+      client: { name: 'Donaudampfschifffahrtsgesellschaftsassistent', id: 'assistant', isPublic: false },
+      ip: '2001:db8:85a3:8d3:1319:8a2e:370:7348',
+      reading: scopeWords(MANY_SCOPES).reading,
+      changing: [],
+      beyondRole: scopeWords(MANY_SCOPES).changing,
+      hasNothing: false,
+    }),
+    '/console-device-nothing': sitePage(AGENTS_DEVICE_PAGE, {
+      ...model,
+      title: 'Approve a program',
+      ...device,
+      reading: [],
+      changing: [],
+      beyondRole: scopeWords(['create:clients']).changing,
+      hasNothing: true,
     }),
   };
 };

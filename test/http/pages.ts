@@ -267,6 +267,7 @@ export const PAGES: Record<string, SitePage | AuthError> = {
     faults: { password: 'signup.weak' },
     alert: 'No',
     factorsUrl: '/account/security',
+    programsPath: '/console/agents/programs',
   }),
   '/console-again': sitePage(AGAIN_PAGE, {
     ...consoleModel,

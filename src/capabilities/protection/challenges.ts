@@ -79,6 +79,13 @@ export interface Challenges extends OutOfBand {
    * ticket.
    */
   countFailure(purpose: string, ticket: string): Promise<void>;
+  /** Returns the unused tickets and codes of a user with a purpose, by their ids. */
+  ofUser<Data = VerifiedChallenge['data']>(
+    purpose: string,
+    userId: string,
+  ): Promise<(VerifiedChallenge<Data> & { id: string; expiresAt: number })[]>;
+  /** Ends one that {@link ofUser} returned. @returns whether it was there, to one of several concurrent calls. */
+  endOfUser(purpose: string, userId: string, id: string): Promise<boolean>;
   discard(purpose: string, subject: string): Promise<void>;
   /** @param exceptPurpose a purpose whose challenges stay. */
   revokeAllOf(userId: string, exceptPurpose?: string): Promise<void>;
@@ -96,6 +103,16 @@ export function createChallenges(deps: { store: Store; clock: Clock; random: Ran
         current.secretHash === secretHash ? { ...current, spent: true } : current,
       );
     },
+    ofUser: async <Data>(purpose: string, userId: string) =>
+      (await unspentOf(records, purpose, userId)).map(({ id, expiresAt = 0, ...one }) => ({
+        ...(toVerifiedChallenge({ id, ...one }) as VerifiedChallenge<Data>),
+        id,
+        expiresAt,
+      })),
+    endOfUser: async (purpose, userId, id) => {
+      const found = (await unspentOf(records, purpose, userId)).find((one) => one.id === id);
+      return found !== undefined && (await records.all.take(id)) !== undefined;
+    },
     discard: async (purpose, subject) => {
       await records.all.delete(idOf(purpose, subject));
     },
@@ -105,6 +122,14 @@ export function createChallenges(deps: { store: Store; clock: Clock; random: Ran
     },
     revokeOfSession: (userId, sid) => deleteMatching(records, userId, ({ session }) => session === sid),
   };
+}
+
+async function unspentOf(
+  { all }: ChallengeRecords,
+  purpose: string,
+  userId: string,
+): Promise<Frozen<ChallengeRecord>[]> {
+  return (await all.findBy('user', userId)).filter((one) => one.purpose === purpose && !one.spent);
 }
 
 async function deleteMatching(

@@ -120,7 +120,8 @@ function userScopes({ scopes, is_system }: Api): string[] {
   return is_system === true ? all.filter(isForOneself) : all;
 }
 
-const isForOneself = (scope: string) =>
+/** Whether a scope of one of our own APIs reaches nothing but the record of the token's user. */
+export const isForOneself = (scope: string) =>
   scope.includes(':current_user') || scope.includes(':me:') || MFA_SCOPES.some((one) => one === scope);
 
 function isClientCredentials(ctx: KoaContextWithOIDC): boolean {

@@ -11,6 +11,7 @@ import {
 import { verifyJwt } from '../../capabilities/signing/verify-jwt.ts';
 import { SIGNING_ALGS } from '../../records/base/signing-algs.ts';
 import { isTrusted } from '../../records/tenant/trusted-keys.ts';
+import { isAdministratorId } from '../../records/users/administrators.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { type Config, derived } from '../../tenant/config.ts';
 import type { SigningKey } from '../../tenant/tenant-snapshot.ts';
@@ -31,6 +32,8 @@ interface ExpectedToken {
   secret?: Uint8Array;
   /** Whether an access token of an anonymous session is accepted. */
   anonymous?: boolean;
+  /** Whether the token of a program that an administrator has approved is accepted. */
+  administrator?: boolean;
 }
 
 // docs/understand/decisions/tokens.md#a-visitors-token-has-no-user-and-is-refused-where-tokens-are-read
@@ -53,7 +56,7 @@ const REQUIRED_CLAIMS = ['exp', 'iat', 'sub'];
 export async function verifyOwnToken(
   { issuer, keys, clock }: TokenVerification,
   token: string,
-  { audience, secret, anonymous }: ExpectedToken = {},
+  { audience, secret, anonymous, administrator }: ExpectedToken = {},
 ): Promise<JWTPayload> {
   const rules = {
     issuer,
@@ -73,6 +76,10 @@ export async function verifyOwnToken(
   // Checked here so that no reader takes the `sub` of an anonymous session for a user.
   if (gty === ANONYMOUS_SESSION || (gty === ANONYMOUS && anonymous !== true))
     throw new joseErrors.JWTClaimValidationFailed('nobody has logged in', payload, 'gty', 'check_failed');
+  // docs/understand/decisions/management-api.md#an-administrator-approves-a-programs-user-code-at-the-console
+  // So that no reader but the Management API takes an administrator for a user who has logged in to an application.
+  if (isAdministratorId(String(payload.sub)) && administrator !== true)
+    throw new joseErrors.JWTClaimValidationFailed('of an administrator', payload, 'sub', 'check_failed');
   return payload;
 }
 

@@ -1,6 +1,7 @@
 // Verifies access tokens for our own APIs.
 import { type JWTPayload, errors as joseErrors } from 'jose';
 import type { Context } from 'koa';
+import { isAdministratorId } from '../../records/users/administrators.ts';
 import { hashSecret } from '../../runtime/secrets.ts';
 import type { Config } from '../../tenant/config.ts';
 import { readPresence } from '../../users/login.ts';
@@ -64,6 +65,23 @@ export type CallerTokenReader = (
   audience: string,
 ) => Promise<CallerToken | { fault: 'expired' | 'signature' | 'invalid' }>;
 
+/** A verified access token of a program that an administrator has approved. Whether it has ended is the reader's to ask. */
+export interface AdministratorToken {
+  /** The ticket of the approval. */
+  ticket: string;
+  userId: string;
+  clientId: string;
+}
+
+/** As {@link CallerTokenReader}, for the Management API, which administrators use as well. */
+export type ManagementTokenReader = (
+  ctx: Context,
+  token: string,
+  audience: string,
+) => Promise<
+  CallerToken | { ofAdministrator: AdministratorToken } | { fault: 'expired' | 'signature' | 'invalid' }
+>;
+
 interface ReaderDependencies extends TokenVerification, EndedTokenDependencies {
   checkPossession: CheckPossession;
   config: Pick<Config, 'client'>;
@@ -87,25 +105,53 @@ export function apiTokenReader(deps: ReaderDependencies): ApiTokenReader {
 }
 
 export function callerTokenReader(deps: ReaderDependencies): CallerTokenReader {
-  return async (ctx, token, audience) => {
-    try {
-      const payload = await verifyOwnToken(deps, token, { audience });
-      await deps.checkPossession(ctx, token, boundToken(payload));
-      const ofUser = payload.gty === MACHINE ? undefined : await tokenOfUser(deps, token, payload);
-      if (payload.gty !== MACHINE && ofUser === undefined) return { fault: 'invalid' };
-      return {
-        subject: String(payload.sub),
-        clientId: clientIdOf(payload),
-        scopes: scopesOf(payload),
-        ofUser,
-      };
-    } catch (thrown) {
-      if (thrown instanceof joseErrors.JWTExpired) return { fault: 'expired' };
-      if (thrown instanceof joseErrors.JWSSignatureVerificationFailed) return { fault: 'signature' };
-      if (thrown instanceof joseErrors.JOSEError) return { fault: 'invalid' };
-      throw thrown;
-    }
-  };
+  return (ctx, token, audience) =>
+    withFaults(async () => callerOf(deps, token, await provenClaims(deps, ctx, token, { audience })));
+}
+
+export function managementTokenReader(deps: ReaderDependencies): ManagementTokenReader {
+  return (ctx, token, audience) =>
+    withFaults(async () => {
+      const claims = await provenClaims(deps, ctx, token, { audience, administrator: true });
+      const userId = String(claims.sub);
+      if (!isAdministratorId(userId)) return callerOf(deps, token, claims);
+      return { ofAdministrator: { ticket: String(claims.jti), userId, clientId: clientIdOf(claims) } };
+    });
+}
+
+/** Returns the claims of a token that is ours, for the audience, and whose key the request proves. */
+async function provenClaims(
+  deps: ReaderDependencies,
+  ctx: Context,
+  token: string,
+  expected: { audience: string; administrator?: true },
+): Promise<JWTPayload> {
+  const claims = await verifyOwnToken(deps, token, expected);
+  await deps.checkPossession(ctx, token, boundToken(claims));
+  return claims;
+}
+
+async function callerOf(
+  deps: ReaderDependencies,
+  token: string,
+  claims: JWTPayload,
+): Promise<CallerToken | { fault: 'invalid' }> {
+  const ofUser = claims.gty === MACHINE ? undefined : await tokenOfUser(deps, token, claims);
+  if (claims.gty !== MACHINE && ofUser === undefined) return { fault: 'invalid' };
+  return { subject: String(claims.sub), clientId: clientIdOf(claims), scopes: scopesOf(claims), ofUser };
+}
+
+async function withFaults<T>(
+  read: () => Promise<T>,
+): Promise<T | { fault: 'expired' | 'signature' | 'invalid' }> {
+  try {
+    return await read();
+  } catch (thrown) {
+    if (thrown instanceof joseErrors.JWTExpired) return { fault: 'expired' };
+    if (thrown instanceof joseErrors.JWSSignatureVerificationFailed) return { fault: 'signature' };
+    if (thrown instanceof joseErrors.JOSEError) return { fault: 'invalid' };
+    throw thrown;
+  }
 }
 
 /** Returns the token of a user, unless it has ended. */

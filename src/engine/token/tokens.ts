@@ -35,6 +35,7 @@ import {
 } from '../base/request-extensions.ts';
 import { certificateConfirmation } from '../binding/certificate-binding.ts';
 import {
+  type Confirmation,
   confirmationOfKeys,
   type ProofOfPossession,
   type ProvenKeys,
@@ -427,6 +428,12 @@ export interface GrantRequest {
   browser?: string | undefined;
   /** The request, for rate limits. */
   ctx: Context;
+  /**
+   * Returns the keys that the request proves, for a token that the grant makes itself.
+   * @param audience the API of the token.
+   * @throws errors.OIDCProviderError when application or API demand a key and none is proved.
+   */
+  confirmationFor(audience: string): Promise<Confirmation>;
 }
 
 export interface GrantedLogin {
@@ -450,6 +457,8 @@ export interface GrantAnswer {
   userId: string;
   /** The name of the connection that the answer comes from. */
   connection: string;
+  /** Further details for the log event. */
+  details?: Readonly<Record<string, unknown>>;
 }
 
 /** A token request that completes an earlier one: what the tokens are for is known, and its user not yet authenticated. */
@@ -457,6 +466,12 @@ export interface BegunGrant {
   completes: CompletedRequest;
   /** Authenticates the user, after the request was admitted. @throws AuthError when the user is not authenticated. */
   authenticate(): Promise<Omit<GrantedLogin, 'completes'>>;
+}
+
+/** An earlier request for something else than tokens of a login, which the grant makes itself. */
+export interface BegunAnswer {
+  completes?: never;
+  authenticate(): Promise<GrantAnswer>;
 }
 
 /**
@@ -477,7 +492,7 @@ export type GrantDeclaration<D> = GrantTraits &
          * For requests that complete earlier ones: reads the earlier one, and at most uses up its code. @throws
          * AuthError when there is none.
          */
-        begin: (deps: D, request: GrantRequest) => Promise<BegunGrant>;
+        begin: (deps: D, request: GrantRequest) => Promise<BegunGrant | BegunAnswer>;
         authenticate?: never;
       }
   );
@@ -558,6 +573,7 @@ export function registerVendorGrant(
         ip: ctx.ip,
         userAddress,
         ctx,
+        confirmationFor: (audience) => confirmationFor(deps, ctx, keys, audience),
       };
       try {
         const admit = admission(deps, ctx, grant, keys);
@@ -659,11 +675,12 @@ function sendGrantAnswer(
   { events }: Pick<VendorGrantDependencies, 'events'>,
   { clientId: client_id, ip, ctx }: GrantRequest,
   { events: { success: successEvent } }: Pick<VendorGrant, 'events'>,
-  { answer, userId: user_id, connection }: GrantAnswer,
+  { answer, userId: user_id, connection, details }: GrantAnswer,
 ): void {
   ctx.body = answer;
   const type = exchangeEvents.of(ctx)?.success ?? successEvent;
-  if (type !== undefined) events.record({ type, client_id, user_id, connection, ip });
+  if (type === undefined) return;
+  events.record({ type, client_id, user_id, connection, ip, ...(details && { details }) });
 }
 
 /**
@@ -685,9 +702,20 @@ async function refuseUnboundRequest(
   keys: ProvenKeys,
 ): Promise<void> {
   const resource = await requestedResource(deps, ctx);
-  const api = resource === undefined ? undefined : await deps.config.resourceServer(toAudience(resource));
+  await confirmationFor(deps, ctx, keys, resource === undefined ? undefined : toAudience(resource));
+}
+
+/** Returns the keys that tokens for an API are bound to. @throws as {@link refuseUnbound}. */
+async function confirmationFor(
+  deps: VendorGrantDependencies,
+  ctx: KoaContextWithOIDC,
+  keys: ProvenKeys,
+  audience: string | undefined,
+): Promise<Confirmation> {
+  const api = audience === undefined ? undefined : await deps.config.resourceServer(audience);
   const { client } = ctx.oidc;
-  if (client === undefined) return;
+  if (client === undefined) return {};
   const proved = { ...confirmationOfKeys(keys), ...certificateConfirmation(deps, ctx, { client, api }) };
   refuseUnbound(ctx, client, api, proved);
+  return proved;
 }

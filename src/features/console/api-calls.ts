@@ -5,15 +5,14 @@ import type { Views } from '../../capabilities/pages/views.ts';
 import { AuthError } from '../../http/errors.ts';
 import { CONSOLE_CLIENT } from '../../records/users/administrators.ts';
 import type { AnswerDependencies } from '../management/answer.ts';
-import { allow, execute, recordFailure } from '../management/answer.ts';
+import { allow } from '../management/answer.ts';
 import type { Answer, Call, CallRequest } from '../management/call.ts';
 import { MANAGEMENT_CALLS, type ManagementDependencies } from '../management/calls.ts';
 import { ValidationError } from '../management/management-errors.ts';
-import { maySeeSecrets, roleRefusal } from './console-roles.ts';
+import { roleRefusal } from '../management/roles/administrator-roles.ts';
+import { executeForRole } from '../management/roles/role-call.ts';
 import { type ConsoleSession, type ConsoleSessionDependencies, consoleSession } from './console-session.ts';
-import { searchesMasked, withoutSecrets } from './masked.ts';
 import { wordingIn } from './schema-words.ts';
-import { mayMakeCall, visibleTo } from './support.ts';
 
 export interface ApiCallDependencies extends ConsoleSessionDependencies {
   management: ManagementDependencies & AnswerDependencies;
@@ -60,24 +59,13 @@ export async function callApi(
     },
   };
   allow(management, call, request);
-  const { role } = session.administrator;
-  const texts = Object.values(query).filter((one) => one !== undefined);
-  const isHidden = !maySeeSecrets(role) && searchesMasked(texts);
-  if (isHidden || !mayMakeCall(role, name, { query, body })) {
-    const refusal = roleRefusal();
-    recordFailure(management.events, call, request, refusal);
-    throw refusal;
-  }
-  const rawAnswer = await withWording(
-    execute(management, call, request, { query: withoutUndefined(query), body }),
+  return withWording(
+    executeForRole(management, session.administrator.role, call, request, {
+      query: withoutUndefined(query),
+      body,
+    }),
     () => wordingIn(views.locale(ctx).tag),
   );
-  // Converted as JSON would be: a page must show nothing that the API would not send.
-  const answer =
-    rawAnswer.body === undefined
-      ? rawAnswer
-      : { ...rawAnswer, body: JSON.parse(JSON.stringify(rawAnswer.body)) };
-  return maySeeSecrets(role) ? answer : { ...answer, body: withoutSecrets(visibleTo(role, answer.body)) };
 }
 
 /** Words the refusal of a schema in the reader's language. */

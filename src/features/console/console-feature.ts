@@ -3,8 +3,9 @@ import { feature } from '../../engine/provider/feature.ts';
 import type { ErrorShape } from '../../http/errors.ts';
 import { createCsrf } from '../../http/server/csrf.ts';
 import { PAGE, type RouteDeclarations } from '../../http/server/router.ts';
-import { managementApi } from '../management/api.ts';
+import { managementScopes } from '../management/api.ts';
 import { type ManagementNeeds, managementDependencies } from '../management/management-feature.ts';
+import { isMasked } from '../management/roles/role-masks.ts';
 import { actionsRoutes } from './actions/console-actions-routes.ts';
 import type { ActionsDependencies } from './actions/view.ts';
 import { administratorsRoutes } from './administrators/console-administrators-routes.ts';
@@ -32,10 +33,10 @@ import { endConsoleSession } from './console-session.ts';
 import { consoleBuiltIns } from './directory.ts';
 import { AGAIN, AGAIN_FIELD, type KeptForm, readKeptForm } from './kept-form.ts';
 import { type LogDependencies, logRoutes } from './log/console-log-routes.ts';
-import { isMasked } from './masked.ts';
 import { type MovePageDependencies, moveRoutes } from './move/console-move-routes.ts';
 import { connectionChecks } from './overview/connection-checks.ts';
 import { type OverviewDependencies, overviewRoutes } from './overview/console-overview-routes.ts';
+import { type ProgramsDependencies, programsRoutes } from './programs/console-programs-routes.ts';
 import { declareConsolePage, renderConsole } from './render.ts';
 import { isSecretName } from './resources/console-resource-secrets.ts';
 import { resourcesRoutes } from './resources/console-resources-routes.ts';
@@ -115,7 +116,8 @@ export type ConsoleDependencies = ConsolePageDependencies &
   TryDependencies &
   MovePageDependencies &
   AgentDependencies &
-  PasswordDependencies;
+  PasswordDependencies &
+  ProgramsDependencies;
 
 const shellRoutes: RouteDeclarations<ConsolePageDependencies> = {
   ...againRoutes,
@@ -145,6 +147,7 @@ export const consoleRoutes: RouteDeclarations<ConsoleDependencies> = {
   ...agentsRoutes,
   ...moveRoutes,
   ...passwordRoutes,
+  ...programsRoutes,
 };
 
 /** What the console makes of other capabilities, or has by another name. */
@@ -171,8 +174,6 @@ function consoleDependencies(needs: ConsoleNeeds): ConsoleDependencies {
     scopes: managementScopes(needs.issuer),
   };
 }
-
-const managementScopes = (issuer: string) => managementApi(issuer).scopes.map(({ value }) => value);
 
 type ErrorPageNeeds = Omit<Parameters<typeof showErrorInConsole>[0], 'paths' | 'scopes'> & {
   hasConsole: boolean;

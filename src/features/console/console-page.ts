@@ -4,10 +4,10 @@ import { AuthError } from '../../http/errors.ts';
 import type { BodyRules } from '../../http/server/body.ts';
 import { formFields } from '../../http/server/body.ts';
 import { PAGE, type RouteDeclaration, route } from '../../http/server/router.ts';
+import { roleRefusal } from '../management/roles/administrator-roles.ts';
 import { CONSOLE } from './console-callbacks.ts';
 import { consoleLimits } from './console-declaration.ts';
 import { type ConsoleLoginDependencies, goToLogin } from './console-login.ts';
-import { roleRefusal } from './console-roles.ts';
 import {
   type ConsoleSession,
   type ConsoleSessionDependencies,

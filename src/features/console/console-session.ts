@@ -20,8 +20,8 @@ import { lackFor, type UserAct } from '../../users/login.ts';
 import type { User } from '../../users/user.ts';
 import type { FactorDependencies } from '../factors/factor.ts';
 import { activeAuthenticators } from '../factors/policy.ts';
+import { scopesOf } from '../management/roles/administrator-roles.ts';
 import { memberOf } from './administrators/console-administrator-members.ts';
-import { scopesOf } from './console-roles.ts';
 
 export interface ConsoleSessionDependencies extends FactorDependencies {
   store: Store;
@@ -29,10 +29,19 @@ export interface ConsoleSessionDependencies extends FactorDependencies {
   scopes: readonly string[];
 }
 
+export interface Administrator {
+  userId: string;
+  name: string;
+  email: string;
+  role: AdministratorRole;
+}
+
 export interface ConsoleSession {
   /** The section of the navigation that the request is for. */
   section: string;
-  administrator: { userId: string; name: string; email: string; role: AdministratorRole };
+  administrator: Administrator;
+  /** The login that it began with. */
+  proof: LoginProof;
   /** Reports whether the role has a scope of the Management API, or one of the console's own. */
   can(scope: string): boolean;
   scopes: ReadonlySet<string>;
@@ -58,10 +67,14 @@ const RECOGNIZED_SECONDS = 16 * 3600;
 // `lax`, because administrators follow links in mails and chats.
 const COOKIE = browserCookie('__Host-gatehouse_console', { sameSite: 'lax' });
 
-interface StoredLogin {
+/** What shows that an administrator has logged in, and whether that still counts. */
+export interface LoginProof {
   login: Login;
   /** The fingerprint of the administrator's second factors at the login. */
   factors: string;
+}
+
+interface StoredLogin extends LoginProof {
   /** See {@link ConsoleSession}. */
   form?: string;
 }
@@ -133,31 +146,48 @@ async function readSession(
     secret === undefined ? undefined : await deps.challenges.peekTicket<StoredLogin>(CONSOLE_SESSION, secret);
   if (secret === undefined || verifiedChallenge === undefined) return undefined;
   const { login, factors, form } = verifiedChallenge.data;
-  const [admission, member] = await Promise.all([
-    admissionOf(deps.users, login),
-    memberOf(deps, login.userId),
-  ]);
-  const { user, refusal } = admission;
-  if (member === undefined || user === undefined || refusal !== undefined) return undefined;
-  const may = (act: UserAct) => lackFor(act, login, epochSeconds(deps.wallClock)) === undefined;
-  if (!may('administration')) return undefined;
-  if (!(await isLoginSufficient(deps, { login, factors }))) return undefined;
-  const scopes = scopesOf(member.role, deps.scopes);
+  const administrator = await administratorOfLogin(deps, { login, factors });
+  if (administrator === undefined) return undefined;
+  const scopes = scopesOf(administrator.role, deps.scopes);
   const session: ConsoleSession = {
     section,
-    administrator: {
-      userId: user.id,
-      name: user.name ?? user.email ?? '',
-      email: user.email ?? '',
-      role: member.role,
-    },
+    administrator,
     can: (scope) => scopes.has(scope),
     scopes,
-    isFresh: may('dangerous_administration'),
+    proof: { login, factors },
+    isFresh: isEnoughFor(deps, 'dangerous_administration', login),
     token: tokenOf(secret),
     form,
   };
   return { session, isExpired: epochSeconds(deps.wallClock) - login.authTime >= SESSION_SECONDS };
+}
+
+function isEnoughFor(
+  { wallClock }: Pick<ConsoleSessionDependencies, 'wallClock'>,
+  act: UserAct,
+  login: Login,
+): boolean {
+  return lackFor(act, login, epochSeconds(wallClock)) === undefined;
+}
+
+/**
+ * Returns the administrator of a login to the console, with the present role.
+ * @returns undefined when the user is no longer an administrator, is blocked, or the login is not enough any more.
+ */
+export async function administratorOfLogin(
+  deps: ConsoleSessionDependencies,
+  proof: LoginProof,
+): Promise<Administrator | undefined> {
+  const { login } = proof;
+  const [{ user, refusal }, member] = await Promise.all([
+    admissionOf(deps.users, login),
+    memberOf(deps, login.userId),
+  ]);
+  if (member === undefined || user === undefined || refusal !== undefined) return undefined;
+  if (!isEnoughFor(deps, 'administration', login)) return undefined;
+  if (!(await isLoginSufficient(deps, proof))) return undefined;
+  const { id: userId, name, email = '' } = user;
+  return { userId, name: name ?? email, email, role: member.role };
 }
 
 /**
@@ -166,7 +196,7 @@ async function readSession(
  */
 export async function isLoginSufficient(
   deps: ConsoleSessionDependencies,
-  { login, factors }: StoredLogin,
+  { login, factors }: LoginProof,
 ): Promise<boolean> {
   const user = isAdministratorId(login.userId) ? await deps.users.get(login.userId) : undefined;
   if (user === undefined) return false;

@@ -1,7 +1,7 @@
 // The navigation of the console in its order, with the scopes that each item requires.
 import type { AdministratorRole } from '../../records/users/administrators.ts';
+import { ADMINISTRATORS_SCOPE } from '../management/roles/administrator-roles.ts';
 import { CONSOLE } from './console-callbacks.ts';
-import { ADMINISTRATORS_SCOPE } from './console-roles.ts';
 import type { ConsoleSession } from './console-session.ts';
 
 interface NavItem {

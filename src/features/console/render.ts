@@ -64,7 +64,7 @@ const NOTICES: readonly string[] = [
   ...SECURITY_NOTICES,
   ...USERS_NOTICES,
   'console.move.said.ended',
-  ...['on', 'off', 'documentsOn', 'documentsOff', 'blocked', 'unblocked'].map(
+  ...['on', 'off', 'documentsOn', 'documentsOff', 'blocked', 'unblocked', 'approved', 'refused', 'ended'].map(
     (name) => `console.agents.said.${name}`,
   ),
   'console.administrators.invited',

@@ -142,7 +142,9 @@ async function authenticate(
   try {
     // The request comes from the user's browser, at the application's page.
     const browser = browserOf(ctx);
-    const request = { clientId, params, ip: ctx.ip, userAddress: ctx.ip, browser, ctx };
+    // No token is issued here.
+    const confirmationFor = async () => ({});
+    const request = { clientId, params, ip: ctx.ip, userAddress: ctx.ip, browser, ctx, confirmationFor };
     const result = await (await grant.begin(request)).authenticate();
     if ('login' in result) return result;
   } catch (thrown) {

@@ -7,9 +7,13 @@ import type { Logger } from 'pino';
 import { z } from 'zod';
 import type { SecondFactor } from '../../engine/admission/second-factor.ts';
 import { presentedToken } from '../../engine/binding/proof-of-possession.ts';
-import { type CallerTokenReader, loginOfToken } from '../../engine/token/api-tokens.ts';
+import {
+  type AdministratorToken,
+  loginOfToken,
+  type ManagementTokenReader,
+} from '../../engine/token/api-tokens.ts';
 import { AuthError } from '../../http/errors.ts';
-import { isAdministratorId } from '../../records/users/administrators.ts';
+import type { AdministratorRole } from '../../records/users/administrators.ts';
 import { type Clock, epochSeconds } from '../../runtime/clock.ts';
 import { raiseStanding } from '../../runtime/requester.ts';
 import { type Collection, collectionByName, QueryTimeout, type Store } from '../../store/contract.ts';
@@ -21,10 +25,19 @@ import { apiError, searchTimeout, validated } from './management-errors.ts';
 
 // Authenticates the caller of the Management API and checks the scopes of the token.
 
+/** The administrator who has approved a program, and what it may do now. */
+export interface ProgramAdministrator {
+  role: AdministratorRole;
+  email: string;
+  scopes: readonly string[];
+}
+
 export interface CallerDependencies {
   /** The identifier of the Management API. */
   audience: string;
-  readToken: CallerTokenReader;
+  readToken: ManagementTokenReader;
+  /** Judges the administrator, the application and what it was granted, as they are now. */
+  administratorOf(token: AdministratorToken): Promise<ProgramAdministrator | undefined>;
   config: Pick<Config, 'client'>;
   /** @see SecondFactor.isSufficient */
   isSufficient: SecondFactor['isSufficient'];
@@ -45,6 +58,7 @@ export async function callerOf(deps: CallerDependencies, ctx: Context): Promise<
   if (token === undefined) throw apiError(400, 'Bad HTTP authentication header format', 'Bearer');
   const result = await deps.readToken(ctx, token.value, deps.audience);
   if ('fault' in result) throw refusal(result.fault);
+  if ('ofAdministrator' in result) return callerOfAdministrator(deps, result.ofAdministrator);
   const { subject, clientId, scopes, ofUser } = result;
   // A token ends with the client that it was issued to.
   const client = await deps.config.client(clientId);
@@ -54,8 +68,6 @@ export async function callerOf(deps: CallerDependencies, ctx: Context): Promise<
     raiseStanding('trusted');
     return caller;
   }
-  // Administrators change their accounts at the console.
-  if (isAdministratorId(subject)) throw refusal('invalid');
   const login = loginOfToken(ofUser);
   if (!(await deps.isSufficient(login, ofUser.user))) throw insufficientLogin();
   raiseStanding('known');
@@ -64,6 +76,19 @@ export async function callerOf(deps: CallerDependencies, ctx: Context): Promise<
     isThirdParty: client.is_first_party === false,
     mayDo: (act) => lackFor(act, login, epochSeconds(deps.wallClock)) === undefined,
   };
+}
+
+// docs/understand/decisions/management-api.md#an-administrator-approves-a-programs-user-code-at-the-console
+async function callerOfAdministrator(
+  { administratorOf }: CallerDependencies,
+  token: AdministratorToken,
+): Promise<Caller> {
+  const found = await administratorOf(token);
+  if (found === undefined) throw refusal('invalid');
+  raiseStanding('trusted');
+  const { userId: subject, clientId } = token;
+  const { role, email: administrator, scopes } = found;
+  return { subject, clientId, scopes: new Set(scopes), isUser: false, administrator, role };
 }
 
 /** The error for a login that is too old or lacks the second factor (RFC 9470 §3), as for the My Account API. */

@@ -44,6 +44,10 @@ export function managementApi(issuer: string, settings?: Frozen<ManagementApiSet
   };
 }
 
+/** Returns all scopes of the API. */
+export const managementScopes = (issuer: string): string[] =>
+  managementApi(issuer).scopes.map(({ value }) => value);
+
 /** The Management API as the tenant has set it now. */
 export function managementBuiltIns({ issuer, settings }: BuiltInNeeds): BuiltIns {
   const record = derived(

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import type { MultipartRules } from '../../http/server/multipart.ts';
 import { isNamedSecret } from '../../records/secrets.ts';
+import type { AdministratorRole } from '../../records/users/administrators.ts';
 import type { Events } from '../../tenant/events.ts';
 import type { UserAct } from '../../users/login.ts';
 import { managementEvents } from './management-declaration.ts';
@@ -19,8 +20,10 @@ export interface Caller {
   isThirdParty?: boolean;
   /** Whether the login of a user's token is enough for an act. */
   mayDo?(act: UserAct): boolean;
-  /** The administrator's name, for a call from the console. `subject` is the administrator's id. */
+  /** The administrator's name, for a call from the console or of a program. `subject` is the administrator's id. */
   administrator?: string | undefined;
+  /** The role, for a call of a program that an administrator has approved. */
+  role?: AdministratorRole;
 }
 
 export interface CallRequest<Q = unknown, B = unknown> {

@@ -1,6 +1,7 @@
 // Ends what users granted a deleted application, and its refresh tokens: otherwise a new application with the same client_id, which
 // a tenant file can declare, would have them.
 import { endGranted } from '../../engine/base/granted.ts';
+import { ADMINISTRATOR_TOKEN, ADMINISTRATORS } from '../../records/users/administrators.ts';
 import type { Store } from '../../store/contract.ts';
 import { pagesOf } from '../../store/list-all.ts';
 import { pendingRemovals } from './pending-removal.ts';
@@ -25,7 +26,20 @@ export async function removeGrantedTo(store: Store, clientId: string): Promise<v
       await Promise.all(ofClient.map(({ id }) => artifacts.delete(id)));
     }
   }
+  await endPrograms(store, clientId);
   await clientRemovals.complete(store, clientId);
+}
+
+/** Ends what administrators have approved for an application. */
+async function endPrograms(store: Store, clientId: string): Promise<void> {
+  const challenges = store.collection('challenges');
+  const register = await store.collection('administrators').get(ADMINISTRATORS);
+  for (const { user_id: userId } of register?.members ?? []) {
+    const ofClient = (await challenges.findBy('user', userId)).filter(
+      ({ purpose, data }) => purpose === ADMINISTRATOR_TOKEN && data.clientId === clientId,
+    );
+    await Promise.all(ofClient.map(({ id }) => challenges.delete(id)));
+  }
 }
 
 /** Continues the removals that the end of the process interrupted. */

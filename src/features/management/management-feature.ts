@@ -27,6 +27,8 @@ import { exportLinks, type LinkDependencies } from './jobs/links.ts';
 import { managementAudience } from './management-audience.ts';
 import { managementEvents, managementLimits } from './management-declaration.ts';
 import { managementShape } from './management-errors.ts';
+import { roleRefusal } from './roles/administrator-roles.ts';
+import { executeForRole } from './roles/role-call.ts';
 
 // Routes for the calls of the Management API.
 
@@ -76,7 +78,11 @@ async function answer<D>(
   caller: Caller,
 ): Promise<void> {
   const request = requestOf(deps, call, ctx, caller);
-  const response = await execute(deps, call, request, { query: queryOf(call, ctx), body: bodyOf(ctx) });
+  const input = { query: queryOf(call, ctx), body: bodyOf(ctx) };
+  const { role } = caller;
+  const response = await (role === undefined
+    ? execute(deps, call, request, input)
+    : executeForRole(deps, role, call, request, input));
   ctx.status = response.status;
   ctx.set('Cache-Control', 'no-store');
   if (response.body === undefined) ctx.body = null;
@@ -103,7 +109,12 @@ function requestOf<D>(
     caller,
     ip: ctx.ip,
     userAgent: ctx.get('User-Agent'),
-    admitAgain: async () => authorize(call, await callerOf(deps, ctx), params),
+    admitAgain: async () => {
+      const now = await callerOf(deps, ctx);
+      // What the role may do beyond its scopes was judged for the one it was.
+      if (now.role !== caller.role) throw roleRefusal();
+      authorize(call, now, params);
+    },
   };
 }
 
@@ -137,7 +148,8 @@ interface Renamed {
   tenantConfig: TenantConfig;
   tenantRefreshTokens: ManagementFeatureDependencies['refreshTokens'];
   tenantSessionDirectory: ManagementFeatureDependencies['sessionDirectory'];
-  readCallerToken: ManagementFeatureDependencies['readToken'];
+  readManagementToken: ManagementFeatureDependencies['readToken'];
+  administratorTokens: Pick<ManagementFeatureDependencies, 'administratorOf'>;
   secondFactor: Pick<SecondFactor, 'isSufficient'>;
   issuer: string;
 }
@@ -145,7 +157,14 @@ interface Renamed {
 export type ManagementNeeds = Renamed &
   Omit<
     ManagementFeatureDependencies,
-    'users' | 'config' | 'refreshTokens' | 'sessionDirectory' | 'readToken' | 'isSufficient' | 'audience'
+    | 'users'
+    | 'config'
+    | 'refreshTokens'
+    | 'sessionDirectory'
+    | 'readToken'
+    | 'administratorOf'
+    | 'isSufficient'
+    | 'audience'
   >;
 
 export function managementDependencies(needs: ManagementNeeds): ManagementFeatureDependencies {
@@ -155,7 +174,8 @@ export function managementDependencies(needs: ManagementNeeds): ManagementFeatur
     config: needs.tenantConfig,
     refreshTokens: needs.tenantRefreshTokens,
     sessionDirectory: needs.tenantSessionDirectory,
-    readToken: needs.readCallerToken,
+    readToken: needs.readManagementToken,
+    administratorOf: needs.administratorTokens.administratorOf,
     isSufficient: needs.secondFactor.isSufficient,
     audience: managementAudience(needs.issuer),
   };

@@ -51,6 +51,9 @@ export interface AdministratorsRecord extends Stored {
 /** The id of the record. */
 export const ADMINISTRATORS = 'administrators';
 
+/** The purpose of the tickets of programs that administrators have approved (challenges). */
+export const ADMINISTRATOR_TOKEN = 'administrator_token';
+
 export function isAdministratorId(userId: string): boolean {
   return userId.startsWith(`${ADMINISTRATOR}|`);
 }

@@ -7,6 +7,7 @@ import { formFields } from '../../../http/server/body.ts';
 import type { RouteDeclarations } from '../../../http/server/router.ts';
 import { normalizeEmail } from '../../../records/base/email.ts';
 import { ADMINISTRATOR, type AdministratorRole, ROLES } from '../../../records/users/administrators.ts';
+import { ADMINISTRATORS_SCOPE, roleRefusal } from '../../management/roles/administrator-roles.ts';
 import { CONSOLE } from '../console-callbacks.ts';
 import {
   type ConsolePageDependencies,
@@ -15,7 +16,6 @@ import {
   consolePage,
   redirectAfterForm,
 } from '../console-page.ts';
-import { ADMINISTRATORS_SCOPE, roleRefusal } from '../console-roles.ts';
 import { type DisplayText, declareConsolePage, renderConsole } from '../render.ts';
 import {
   changeRole,

@@ -17,6 +17,8 @@ interface AdministratorChange {
 export const administratorEvents = eventTypesOf({
   administrator_changed:
     'An administrator was added or removed, or got another role or a new password; the description says which.',
+  administrator_program:
+    'An administrator approved or refused a program that asked to act for them, or ended one; the description says which.',
 });
 
 /** @param ctx the request; undefined for a command. */

@@ -17,6 +17,7 @@ import { consoleLimits } from '../console-declaration.ts';
 import { consoleForm, consolePage, redirectAfterForm } from '../console-page.ts';
 import type { ConsoleSession } from '../console-session.ts';
 import { DIRECTORY_OPTIONS } from '../directory.ts';
+import { PROGRAMS } from '../programs/approved-programs.ts';
 import { declareConsolePage, renderConsole } from '../render.ts';
 import { isEmailTaken } from './console-administrator-members.ts';
 import type { AdministratorsDependencies } from './console-administrators-routes.ts';
@@ -46,6 +47,7 @@ interface PasswordForm {
 interface AdministratorsPasswordModel extends PasswordForm {
   /** Where second factors are set up. */
   factorsUrl?: string;
+  programsPath: string;
 }
 
 export const ADMINISTRATORS_PASSWORD_PAGE = declareConsolePage<AdministratorsPasswordModel>(
@@ -60,7 +62,7 @@ export const passwordRoutes: RouteDeclarations<PasswordDependencies> = {
     renderConsole(deps, ctx, session, {
       page: ADMINISTRATORS_PASSWORD_PAGE,
       title: 't:console.password.title',
-      model: { ...formOf(), ...factorsOf(deps, session) },
+      model: { ...formOf(), ...factorsOf(deps, session), programsPath: PROGRAMS },
     }),
   ),
   [`POST ${PASSWORD}` as const]: consoleForm(
@@ -77,7 +79,7 @@ export const passwordRoutes: RouteDeclarations<PasswordDependencies> = {
           alert: 't:reset.failed',
           alertFaults: faults,
           status: 400,
-          model: { ...formOf(faults, password), ...factorsOf(deps, session) },
+          model: { ...formOf(faults, password), ...factorsOf(deps, session), programsPath: PROGRAMS },
         });
       }
       await deps.administrators.setPassword(userId, password, { also: [endPasswordLinks(userId)] });

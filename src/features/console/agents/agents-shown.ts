@@ -30,6 +30,8 @@ export const tenantSettings = async (
 export const TAB_SCOPES = {
   applications: ['read:clients', 'read:tenant_settings', 'read:grants'],
   apis: ['read:resource_servers', 'read:client_grants'],
+  // Administrators see their own.
+  programs: [],
 } as const satisfies Record<string, readonly string[]>;
 
 export const UPDATE_TENANT = 'update:tenant_settings';

@@ -11,10 +11,10 @@ import { certificateTexts } from '../../../records/connections/samlp-connection.
 import { ADMINISTRATORS } from '../../../records/users/administrators.ts';
 import { identifierWarning } from '../../../tenant/identifier-warnings.ts';
 import type { LogCounts } from '../../../tenant/log-counts.ts';
+import { ADMINISTRATORS_SCOPE } from '../../management/roles/administrator-roles.ts';
 import { type ApiCallDependencies, callApi, callApiIfFound } from '../api-calls.ts';
 import { CONSOLE } from '../console-callbacks.ts';
 import { type ConsolePageDependencies, type ConsoleSession, consolePage } from '../console-page.ts';
-import { ADMINISTRATORS_SCOPE } from '../console-roles.ts';
 import { hrefOf, readFilter } from '../log/console-log-filter.ts';
 import type { EventAnswer } from '../log/describe-event.ts';
 import { declareConsolePage, renderConsole } from '../render.ts';

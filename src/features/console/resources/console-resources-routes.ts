@@ -4,6 +4,7 @@ import { AuthError } from '../../../http/errors.ts';
 import { formFields } from '../../../http/server/body.ts';
 import type { RouteDeclaration, RouteDeclarations } from '../../../http/server/router.ts';
 import type { CallRules } from '../../management/call.ts';
+import { maySeeSecrets } from '../../management/roles/administrator-roles.ts';
 import { isObject } from '../../management/section.ts';
 import {
   type ConsoleSession,
@@ -12,7 +13,6 @@ import {
   LONG_TEXTS,
   redirectAfterForm,
 } from '../console-page.ts';
-import { maySeeSecrets } from '../console-roles.ts';
 import { queryText } from '../query.ts';
 import { declareConsolePage, renderConsole } from '../render.ts';
 import { hasSecrets } from './console-resource-secrets.ts';

@@ -1,9 +1,9 @@
 // What the pages of resources share.
 import type { Context } from 'koa';
 import type { CallRules } from '../../management/call.ts';
+import { roleRefusal } from '../../management/roles/administrator-roles.ts';
 import { type ApiCallDependencies, callApi, callApiIfFound } from '../api-calls.ts';
 import type { ConsolePageDependencies, ConsoleSession } from '../console-page.ts';
-import { roleRefusal } from '../console-roles.ts';
 import { groupOf, idOf, nameOf, type Place, parametersOf, titleOf } from './declared.ts';
 import { type Item, listOf } from './find.ts';
 import { mayCall, nameOfCall, operationPath, operationsOf, type Params, pageOf } from './operations.ts';

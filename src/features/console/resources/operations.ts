@@ -2,8 +2,8 @@
 
 import { allowsRole } from '../../management/answer.ts';
 import type { CallRules } from '../../management/call.ts';
+import { mayCallUnrestricted } from '../../management/roles/support-role.ts';
 import type { ConsoleSession } from '../console-session.ts';
-import { mayCallUnrestricted } from '../support.ts';
 import { fillPath, type Operation, type Place } from './declared.ts';
 
 const RESOURCES = '/console/resources';

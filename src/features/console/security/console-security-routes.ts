@@ -3,9 +3,9 @@
 import type { Context } from 'koa';
 import { bodyTexts } from '../../../http/server/body.ts';
 import type { RouteDeclarations } from '../../../http/server/router.ts';
+import { roleRefusal } from '../../management/roles/administrator-roles.ts';
 import { callApi } from '../api-calls.ts';
 import { type ConsoleSession, consoleForm, consolePage, redirectAfterForm } from '../console-page.ts';
-import { roleRefusal } from '../console-roles.ts';
 import { declareConsolePage, renderConsole } from '../render.ts';
 import { blockedRoutes } from './blocked.ts';
 import { keysRoutes } from './console-security-keys.ts';

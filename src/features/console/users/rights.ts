@@ -1,9 +1,9 @@
 // What an administrator may do with users. Setting an address or a password, or holding a link that does so, allows
 // logging in as the user. All of that is one right, `takeOver`, which the role of support does not have.
 import { allowsRole } from '../../management/answer.ts';
+import { roleRefusal } from '../../management/roles/administrator-roles.ts';
 import { callOf } from '../api-calls.ts';
 import type { ConsoleSession } from '../console-page.ts';
-import { roleRefusal } from '../console-roles.ts';
 
 export interface UserRights {
   create: boolean;

@@ -1,5 +1,5 @@
 // Device codes and their user codes (RFC 8628): the device holds a ticket, which yields tokens once a user who
-// typed the user code has logged in and allowed the request.
+// typed the user code has logged in and allowed the request, or once an administrator has.
 import type { Challenges } from '../../../capabilities/protection/challenges.ts';
 import { asksEachTime } from '../../../records/clients/apis.ts';
 import type { DeviceFlowSettings } from '../../../records/tenant/tenant-settings.ts';
@@ -45,6 +45,9 @@ interface DeviceRequest {
   organization?: string;
   /** The address of the device. */
   ip: string;
+  // docs/understand/decisions/management-api.md#an-administrator-approves-a-programs-user-code-at-the-console
+  /** The scopes of the Management API that it asks an administrator for; undefined for a login of a user. */
+  asksAdministrator?: readonly string[];
 }
 
 export interface WaitingDevice extends DeviceRequest {
@@ -62,11 +65,21 @@ interface Approval {
   organization?: string;
 }
 
+/** The administrator who has allowed a request at the console. */
+export interface AdministratorApproval {
+  login: Login;
+  /** The fingerprint of the administrator's second factors at the login. */
+  factors: string;
+  /** What was allowed. */
+  scopes: readonly string[];
+}
+
 interface StoredDeviceRequest extends DeviceRequest {
   userCode: string;
   /** Epoch seconds. */
   until: number;
   allowed?: Approval;
+  approved?: AdministratorApproval;
 }
 
 /**
@@ -117,29 +130,24 @@ export async function findWaiting(deps: CodeDependencies, typed: string): Promis
 }
 
 /**
- * Records the user's decision on a request, once.
- * @param approval the login that allows it; undefined when the user refuses.
+ * Records the decision on a request, once.
+ * @param approval the login, or the administrator, that allows it; undefined for a refusal.
  * @returns false when the request does not wait any more.
  */
 export async function decideRequest(
   deps: CodeDependencies,
   { id, userCode }: Pick<WaitingDevice, 'id' | 'userCode'>,
-  approval: Approval | undefined,
+  approval: { allowed: Approval } | { approved: AdministratorApproval } | undefined,
 ): Promise<boolean> {
   if ((await findWaiting(deps, userCode))?.id !== id) return false;
   const state = approval === undefined ? 'rejected' : 'accepted';
-  return deps.challenges.recordDecision(
-    PURPOSE,
-    normalizeUserCode(userCode),
-    id,
-    state,
-    approval && { allowed: approval },
-  );
+  return deps.challenges.recordDecision(PURPOSE, normalizeUserCode(userCode), id, state, approval);
 }
 
 export type PollResult =
   | { is: 'pending' | 'too-fast' | 'expired' | 'rejected' | 'unknown' }
-  | { is: 'allowed'; request: DeviceRequest; allowed: Approval };
+  | { is: 'allowed'; request: DeviceRequest; allowed: Approval }
+  | { is: 'approved'; approved: AdministratorApproval };
 
 /**
  * Polls a device code. An allowed request is used up: of any number of concurrent polls one gets its login. The
@@ -161,7 +169,10 @@ export async function pollDeviceCode(
   if (outcome !== 'accepted') return { is: outcome === 'wrong' ? 'unknown' : outcome };
   // Read again: the approval may have come after the first read.
   const used = await challenges.find<StoredDeviceRequest>(PURPOSE, deviceCode);
-  const allowed = used?.data.allowed;
+  const { allowed, approved } = used?.data ?? {};
+  // Each kind of request has answers of its own kind alone.
+  if (stored.asksAdministrator !== undefined)
+    return approved === undefined ? { is: 'unknown' } : { is: 'approved', approved };
   return allowed === undefined ? { is: 'unknown' } : { is: 'allowed', request: stored, allowed };
 }
 

@@ -9,7 +9,7 @@ import { completedRequest } from '../../../engine/admission/second-factor.ts';
 import { requestedApi, toResource } from '../../../engine/base/request-extensions.ts';
 import { feature } from '../../../engine/provider/feature.ts';
 import { loginOfCode } from '../../../engine/token/server-login-codes.ts';
-import type { GrantDeclaration } from '../../../engine/token/tokens.ts';
+import type { GrantAnswer, GrantDeclaration, GrantRequest } from '../../../engine/token/tokens.ts';
 import { addressKey, networkKey } from '../../../http/addresses.ts';
 import { AuthError, oauthShape } from '../../../http/errors.ts';
 import { limitsOf } from '../../../http/limits.ts';
@@ -19,9 +19,11 @@ import type { Csrf } from '../../../http/server/csrf.ts';
 import { PAGE, type RouteDeclarations } from '../../../http/server/router.ts';
 import { eventTypesOf } from '../../../records/base/log-events.ts';
 import { scopeValues } from '../../../records/clients/apis.ts';
+import type { Client } from '../../../records/collections.ts';
 import type { Events } from '../../../tenant/events.ts';
 import type { ServerLoginOutcome, ServerLogins } from '../../flow/server-logins.ts';
 import {
+  type AdministratorApproval,
   CODE_SECONDS,
   type CodeDependencies,
   decideRequest,
@@ -39,6 +41,7 @@ import { ACTIVATION_PATH, DEVICE_GRANT } from './device-callbacks.ts';
 // §3.3).
 
 interface DevicePageDependencies extends CodeDependencies {
+  administratorTokens: AdministratorTokens;
   baseUrl: string;
   csrf: Csrf;
   deviceLogins: ServerLogins;
@@ -77,6 +80,8 @@ async function showActivation(deps: DevicePageDependencies, ctx: Context): Promi
   const found = await findRequest(deps, ctx, typed);
   if ('alert' in found) return askForCode(deps, ctx, typed, found);
   const { clientId, userCode, ip } = found;
+  // Nothing is shown of it here: what it asks for is for administrators to see.
+  if (found.asksAdministrator !== undefined) return ctx.redirect(deps.administratorTokens.pageOf(userCode));
   const client = await deps.config.client(clientId);
   await deps.views.page(
     ctx,
@@ -109,6 +114,7 @@ async function acceptDecision(deps: DevicePageDependencies, ctx: Context): Promi
   const { user_code: typed, decision } = formFields(ctx, 'user_code', 'decision');
   const found = await findRequest(deps, ctx, typed);
   if ('alert' in found) return askForCode(deps, ctx, typed, found);
+  if (found.asksAdministrator !== undefined) return askForCode(deps, ctx, typed, WRONG_CODE);
   const { clientId, scope, audience, organization, id, userCode } = found;
   if (decision !== 'accept') return refuse(deps, ctx, found, undefined);
   ctx.redirect(
@@ -129,18 +135,19 @@ async function finishLogin(deps: DevicePageDependencies, ctx: Context): Promise<
   const { clientId, data, login } = await deps.deviceLogins.finish(ctx, String(ctx.params.client));
   const { id, userCode } = data.device as Pick<WaitingDevice, 'id' | 'userCode'>;
   const waiting = await findWaiting(deps, userCode);
-  if (waiting?.id !== id || waiting.clientId !== clientId) return askForCode(deps, ctx, '', WRONG_CODE);
+  if (waiting?.id !== id || waiting.clientId !== clientId || waiting.asksAdministrator !== undefined)
+    return askForCode(deps, ctx, '', WRONG_CODE);
   if ('error' in login) return refuse(deps, ctx, waiting, login);
   if (!(await matchesRequest(deps, waiting, login))) return refuse(deps, ctx, waiting, undefined);
   const { organization, sessionUid } = login;
   const hasConsent = await needsConsent(deps, waiting);
-  const approval = {
+  const allowed = {
     login: loginOfCode(login, ctx.ip),
     sessionUid,
     hasConsent,
     ...(organization !== undefined && { organization }),
   };
-  if (!(await decideRequest(deps, waiting, approval))) return askForCode(deps, ctx, '', WRONG_CODE);
+  if (!(await decideRequest(deps, waiting, { allowed }))) return askForCode(deps, ctx, '', WRONG_CODE);
   await deps.views.page(ctx, DEVICE_ALLOWED_PAGE, {});
 }
 
@@ -172,20 +179,20 @@ async function refuse(
 }
 
 /** The error for a typed code: a message key, and the status of the answer. */
-interface CodeError {
+export interface CodeError {
   alert: string;
   status: number;
 }
 
-const WRONG_CODE: CodeError = { alert: 'device.wrong', status: 400 };
+export const WRONG_CODE: CodeError = { alert: 'device.wrong', status: 400 };
 
 // docs/understand/decisions/tokens.md#wrong-user-codes-of-devices-are-limited
 /**
- * Returns the request of a typed code. Wrong codes are counted by address, by network and overall, because codes
+ * Returns the request of a typed code, here and at the console. Wrong codes are counted by address, by network and overall, because codes
  * are short enough to be guessed (RFC 8628 §5.1).
  */
-async function findRequest(
-  { rateLimits, ...deps }: DevicePageDependencies,
+export async function findRequest(
+  { rateLimits, ...deps }: CodeDependencies & Pick<DevicePageDependencies, 'rateLimits'>,
   ctx: Context,
   typed: string,
 ): Promise<WaitingDevice | CodeError> {
@@ -216,7 +223,7 @@ interface DeviceCodeModel {
 export const DEVICE_CODE_PAGE = declarePage<DeviceCodeModel>('device/code');
 
 async function askForCode(
-  { config, csrf, views }: DevicePageDependencies,
+  { administratorTokens, config, csrf, views }: DevicePageDependencies,
   ctx: Context,
   typed = '',
   { alert, status }: { alert?: string; status: number } = { status: 200 },
@@ -233,13 +240,15 @@ async function askForCode(
       isDigits: charset === 'digits',
       ...(alert !== undefined && { alert }),
     },
-    { status },
+    // A code for administrators leads to the console, which may have a host of its own.
+    { status, formsLeave: !administratorTokens.pageOf('').startsWith('/') },
   );
 }
 
 // POST /oauth/device/code (RFC 8628 §3.1, §3.2).
 
 interface AuthorizationDependencies extends CodeDependencies {
+  administratorTokens: AdministratorTokens;
   authenticateClient(ctx: Context): Promise<string>;
   baseUrl: string;
 }
@@ -269,6 +278,31 @@ const FIELDS = Object.keys(authorizationBody.shape);
 /** The most characters of a scope or an identifier, which are stored while the code waits. */
 const MAX_LENGTH = 2_000;
 
+/** The tokens of programs that administrators approve. */
+export interface AdministratorTokens {
+  /**
+   * Returns what a request asks an administrator for; undefined for a request that is for a user to allow.
+   * @throws AuthError 400 `invalid_scope` when it asks for nothing that the application may have.
+   */
+  requestOf(request: {
+    client: Client;
+    audience: string | undefined;
+    scope: string;
+    organization: string | undefined;
+  }): Promise<{ scopes: readonly string[] } | undefined>;
+  /** Returns where an administrator sees a request: a path, or an address on the console's own host. */
+  pageOf(userCode: string): string;
+  /**
+   * Issues the token of an approved request.
+   * @throws AuthError 403 `access_denied` when the administrator, the application or its client grant do not allow it any
+   *   more.
+   */
+  issue(
+    approval: AdministratorApproval & { clientId: string },
+    request: { gty: string } & Pick<GrantRequest, 'confirmationFor'>,
+  ): Promise<GrantAnswer>;
+}
+
 /**
  * Handles a request: issues the codes for a device.
  * @throws AuthError 401 `invalid_client`, 403 `unauthorized_client` for a client without the grant, 403
@@ -291,16 +325,23 @@ async function authorizeDevice(
   const api = await requestedApi(config, target);
   if ('fault' in api) throw new AuthError(400, 'invalid_target', api.fault);
   const audience = api.identifier ?? config.settings().tenant.default_audience;
-  if ([scope, audience, organization].some((text) => (text?.length ?? 0) > MAX_LENGTH))
-    throw new AuthError(400, 'invalid_request', 'The request is too long.');
-  if (audience !== undefined && (await config.resourceServer(audience)) === undefined)
-    throw new AuthError(403, 'access_denied', `Service not found: ${audience}`);
+  const ofAdministrator = await deps.administratorTokens.requestOf({ client, audience, scope, organization });
+  if (ofAdministrator === undefined) {
+    if ([scope, audience, organization].some((text) => (text?.length ?? 0) > MAX_LENGTH))
+      throw new AuthError(400, 'invalid_request', 'The request is too long.');
+    if (audience !== undefined && (await config.resourceServer(audience)) === undefined)
+      throw new AuthError(403, 'access_denied', `Service not found: ${audience}`);
+  }
   const { deviceCode, userCode } = await issueCodes(deps, {
     clientId,
-    scope,
     ip: ctx.ip,
-    ...(audience !== undefined && { audience }),
-    ...(organization && { organization }),
+    ...(ofAdministrator === undefined
+      ? {
+          scope,
+          ...(audience !== undefined && { audience }),
+          ...(organization && { organization }),
+        }
+      : { scope: '', asksAdministrator: ofAdministrator.scopes }),
   });
   const page = `${baseUrl}${ACTIVATION_PATH}`;
   return {
@@ -316,7 +357,7 @@ async function authorizeDevice(
 // The device code grant (RFC 8628 §3.4, §3.5), for a login that was made at our pages.
 
 /** The errors for a device that has to poll again, or will not get tokens. */
-const REFUSALS: Readonly<Record<Exclude<PollResult['is'], 'allowed'>, () => AuthError>> = {
+const REFUSALS: Readonly<Record<Exclude<PollResult['is'], 'allowed' | 'approved'>, () => AuthError>> = {
   pending: () => new AuthError(403, 'authorization_pending', 'User has yet to authorize device code.'),
   'too-fast': () =>
     new AuthError(
@@ -330,6 +371,7 @@ const REFUSALS: Readonly<Record<Exclude<PollResult['is'], 'allowed'>, () => Auth
 };
 
 interface DeviceGrantDependencies extends CodeDependencies {
+  administratorTokens: Pick<AdministratorTokens, 'issue'>;
   /** @see Sessions.isOpen */
   isOpen(sessionUid: string): Promise<boolean>;
 }
@@ -365,8 +407,15 @@ const deviceGrant: GrantDeclaration<DeviceGrantDependencies> = {
   gty: DEVICE_GRANT,
   events: { success: logEvents.sede, failure: logEvents.fede },
   isFromPages: true,
-  begin: async (deps, { clientId, params }) => {
+  begin: async (deps, { clientId, params, confirmationFor }) => {
     const polled = await pollDeviceCode(deps, requiredField(params, 'device_code'), clientId);
+    if (polled.is === 'approved') {
+      const { approved } = polled;
+      return {
+        authenticate: () =>
+          deps.administratorTokens.issue({ clientId, ...approved }, { gty: DEVICE_GRANT, confirmationFor }),
+      };
+    }
     if (polled.is !== 'allowed') throw REFUSALS[polled.is]();
     const { scope, audience } = polled.request;
     const { login, organization, hasConsent, sessionUid } = polled.allowed;

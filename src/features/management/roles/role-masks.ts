@@ -1,7 +1,7 @@
 // Masks secrets in answers of the Management API, for roles that may read everything but change nothing.
 
-import { isNamedSecret } from '../../records/secrets.ts';
-import { fieldsOf } from '../management/search/lucene.ts';
+import { isNamedSecret } from '../../../records/secrets.ts';
+import { fieldsOf } from '../search/lucene.ts';
 
 /**
  * Names of members that are masked although they do not name a secret: they grant access, or viewers do not need

@@ -1,6 +1,6 @@
 // The scopes of each role: scopes of the Management API, and one of the console itself.
-import { AuthError } from '../../http/errors.ts';
-import type { AdministratorRole } from '../../records/users/administrators.ts';
+import { AuthError } from '../../../http/errors.ts';
+import type { AdministratorRole } from '../../../records/users/administrators.ts';
 
 /** Allows an administrator to see and change the administrators. */
 export const ADMINISTRATORS_SCOPE = 'console:administrators';

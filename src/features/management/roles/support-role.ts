@@ -1,7 +1,7 @@
 // Restricts the role of support within its scopes. The scopes needed to help users would also allow taking their
 // accounts over: `update:users` sets passwords, links identities and grants permissions.
 // docs/understand/decisions/console-account.md#support-staff-can-do-nothing-in-the-console-by-which-they-could-log-in-as-a-user
-import type { AdministratorRole } from '../../records/users/administrators.ts';
+import type { AdministratorRole } from '../../../records/users/administrators.ts';
 
 /** The members that are removed from every answer, whatever object they are in. */
 const HIDDEN_MEMBERS: ReadonlySet<string> = new Set([
@@ -62,20 +62,17 @@ export function mayCallUnrestricted(role: AdministratorRole, name: string): bool
   return role !== 'support' || isVisibleCall(name) || ALLOWED_CHANGES[name] === 'any';
 }
 
-/** Reports whether a role may make this very call, apart from its scopes. */
+/** Reports whether a role may make this very call, apart from its scopes. @param texts those of its query. */
 export function mayMakeCall(
   role: AdministratorRole,
   name: string,
-  { query, body }: { query: Readonly<Record<string, string | undefined>>; body: unknown },
+  { texts, body }: { texts: readonly string[]; body: unknown },
 ): boolean {
   if (role !== 'support') return true;
   if (HIDDEN_CALLS.has(name)) return false;
   // Searching by hidden members would reveal them letter by letter. Backslashes are removed because the query
   // language ignores them.
-  if (name.startsWith('GET '))
-    return !Object.values(query).some(
-      (one) => one !== undefined && METADATA_NAME.test(one.replaceAll('\\', '')),
-    );
+  if (name.startsWith('GET ')) return !texts.some((one) => METADATA_NAME.test(one.replaceAll('\\', '')));
   const members = Object.hasOwn(ALLOWED_CHANGES, name) ? ALLOWED_CHANGES[name] : undefined;
   if (members === undefined || members === 'any') return members === 'any';
   return Object.keys((body ?? {}) as object).every((one) => members.includes(one));
