@@ -1,6 +1,8 @@
 // Members that `gatehouse move check` calls in force: each has an effect at a server that has it from a tenant of the deploy tool.
+import { inflateRawSync } from 'node:zlib';
 import { expect } from 'chai';
 import { membershipId } from '../../src/records/users/organizations.ts';
+import { makeCertificate } from '../saml/support.ts';
 import { createAgent } from '../support/agent.ts';
 import {
   API,
@@ -77,6 +79,12 @@ const CLIENTS = [
   client('alone', { sso_disabled: true }),
   client('pushing', { require_pushed_authorization_requests: true }),
   client('untrusted', { is_token_endpoint_ip_header_trusted: false }),
+  client('third', { is_first_party: false, third_party_security_mode: 'permissive' }),
+  client('device', {
+    app_type: 'native',
+    token_endpoint_auth_method: 'none',
+    grant_types: ['urn:ietf:params:oauth:grant-type:device_code'],
+  }),
   client('machine', { app_type: 'non_interactive', grant_types: ['client_credentials'] }),
 ];
 const database = (name: string, options: object) => ({
@@ -99,9 +107,11 @@ const tenant = {
     session_lifetime: 2,
     idle_session_lifetime: 1,
     default_audience: 'urn:default',
+    device_flow: { charset: 'digits', mask: '***-***-***' },
     flags: {
       enable_public_signup_user_exists_error: true,
       enable_sso: false,
+      use_scope_descriptions_for_consent: false,
       enable_idtoken_api2: true,
       change_pwd_flow_v1: true,
     },
@@ -120,12 +130,32 @@ const tenant = {
   clients: CLIENTS,
   guardianFactors: [{ name: 'otp', enabled: true }],
   guardianPolicies: { policies: [] },
-  connections: ['email', 'sms'].map((strategy) => ({
-    name: strategy,
-    strategy,
-    enabled_clients: CLIENTS.map(({ client_id }) => client_id),
-    options: { disable_signup: strategy === 'email' },
-  })),
+  connections: ['email', 'sms']
+    .map((strategy) => ({
+      name: strategy,
+      strategy,
+      enabled_clients: CLIENTS.map(({ client_id }) => client_id),
+      options: { disable_signup: strategy === 'email' },
+    }))
+    .concat([
+      {
+        name: 'upstream',
+        strategy: 'oidc',
+        enabled_clients: ['plain'],
+        options: {
+          type: 'back_channel',
+          client_id: 'gatehouse',
+          client_secret: SECRET,
+          scope: 'openid email',
+          issuer: 'https://idp.example.test',
+          authorization_endpoint: 'https://idp.example.test/authorize',
+          token_endpoint: 'https://idp.example.test/token',
+          jwks_uri: 'https://idp.example.test/keys',
+          attribute_map: { mapping_mode: 'basic_profile', userinfo_scope: 'of-userinfo' },
+          upstream_params: { ui_locales: { alias: 'ui_locales' }, acr_values: { value: 'high' } },
+        },
+      } as never,
+    ]),
   databases: [
     database('users', {}),
     database('closed', { disable_signup: true }),
@@ -148,6 +178,7 @@ const tenant = {
     api(API, { token_lifetime: 1200, token_lifetime_for_web: 300 }),
     api('urn:ps256', { signing_alg: 'PS256' }),
     api('urn:hs256', { signing_alg: 'HS256', signing_secret: SECRET }),
+    api('urn:described', { scopes: [{ value: 'read:posts', description: 'See what you wrote' }] }),
     api('urn:online', { allow_offline_access: false }),
     api('urn:policies', { enforce_policies: true, token_dialect: 'access_token_authz' }),
   ],
@@ -181,7 +212,20 @@ const tenant = {
 describe('a member in force', () => {
   let server: TestServer;
   before(async () => {
-    server = await startServer({ tenant });
+    const saml = {
+      name: 'saml',
+      strategy: 'samlp',
+      enabled_clients: ['plain'],
+      options: {
+        signingCert: (await makeCertificate()).certificate,
+        signInEndpoint: 'https://saml.example.test/sign-in',
+        destinationUrl: 'https://saml.example.test/destination',
+        recipientUrl: 'https://proxy.example.test/login/callback',
+        protocolBinding: 'urn:oasis:names:tc:SAML:2.0:bindings:HTTP-Redirect',
+        signSAMLRequest: false,
+      },
+    };
+    server = await startServer({ tenant: { ...tenant, connections: [...tenant.connections, saml] } });
     const [ada] = await server.store.collection('users').findBy('email', USER.email);
     for (const { id } of await server.store.collection('users').findBy('email', USER.email))
       await server.store
@@ -641,6 +685,39 @@ describe('a member in force', () => {
         expect((await byPassword('plain', { realm: 'no-mfa' })).status).to.equal(200);
       },
     ],
+    [
+      'tenant.device_flow',
+      'is the form of user codes',
+      async () => {
+        const form = { client_id: 'device', scope: 'openid' };
+        const answer = await createAgent(server).request('/oauth/device/code', { form });
+        expect(answer.json().user_code).to.match(/^\d{3}-\d{3}-\d{3}$/);
+      },
+    ],
+    [
+      'connections.options',
+      'of OpenID Connect: scope, attribute_map.userinfo_scope and upstream_params are in the request to the provider',
+      async () => {
+        const over = { connection: 'upstream', ui_locales: 'fr' };
+        const { location } = await authorize(createAgent(server), request('plain', over));
+        const { searchParams } = new URL(location);
+        expect(searchParams.get('scope')?.split(' ')).to.have.members(['openid', 'email', 'of-userinfo']);
+        expect(Object.fromEntries(searchParams)).to.include({ ui_locales: 'fr', acr_values: 'high' });
+      },
+    ],
+    [
+      'connections.options',
+      'of SAML: signInEndpoint is where the browser goes, destinationUrl and recipientUrl are in the request',
+      async () => {
+        const over = { connection: 'saml' };
+        const { location } = await authorize(createAgent(server), request('plain', over));
+        expect(location).to.match(/^https:\/\/saml\.example\.test\/sign-in\?/);
+        const message = Buffer.from(new URL(location).searchParams.get('SAMLRequest') ?? '', 'base64');
+        const xml = inflateRawSync(message).toString();
+        expect(xml).to.contain('Destination="https://saml.example.test/destination"');
+        expect(xml).to.contain('AssertionConsumerServiceURL="https://proxy.example.test/login/callback"');
+      },
+    ],
     // Last, because it uses up the attempts of the address that the tests have.
     [
       'clients.is_token_endpoint_ip_header_trusted',
@@ -659,6 +736,13 @@ describe('a member in force', () => {
     const agent = createAgent(server);
     await logIn(agent, server, request('plain'));
     expect(await answerTo('alone', { prompt: 'none' }, agent)).to.have.property('code');
+  });
+
+  it('is unlike the flag use_scope_descriptions_for_consent that is off: descriptions are shown', async () => {
+    const agent = createAgent(server);
+    const over = { audience: 'urn:described', scope: 'openid read:posts' };
+    const { text } = await logIn(agent, server, request('third', over));
+    expect(text).to.contain('See what you wrote').and.not.to.contain('read:posts');
   });
 
   it('is unlike the flag enable_idtoken_api2: the Management API takes no ID token', async () => {

@@ -42,6 +42,19 @@ describe('the verdicts of gatehouse move check', () => {
         },
       });
     expect(tenant(true)).to.deep.equal([]);
+    const google = (isOn: boolean) =>
+      verdicts('connections', {
+        strategy: 'google-apps',
+        options: { handle_login_from_social: isOn, tenant_domain: 'example.test' },
+      });
+    expect(google(false)).to.deep.equal([]);
+    expect(google(true)).to.deep.equal(['connections.options.handle_login_from_social: not in force']);
+    const descriptions = (isOn: boolean) =>
+      verdicts('tenant', { flags: { use_scope_descriptions_for_consent: isOn } });
+    expect(descriptions(true)).to.deep.equal([]);
+    expect(descriptions(false)).to.deep.equal([
+      'tenant.flags.use_scope_descriptions_for_consent: in force, differently',
+    ]);
     expect(tenant(false)).to.deep.equal(
       [
         'enable_sso',

@@ -67,15 +67,7 @@ const SILENT_OPTIONS = [
     'agentIP',
     'agentMode',
   ],
-  ...[
-    'agentVersion',
-    'ips',
-    'bindingMethod',
-    'debug',
-    'tenant_domain',
-    'oidc_metadata',
-    'handle_login_from_social',
-  ],
+  ...['agentVersion', 'ips', 'bindingMethod', 'debug', 'tenant_domain', 'oidc_metadata'],
   ...[
     'allow_setting_login_scopes',
     'admin_access_token',
@@ -133,6 +125,10 @@ export const connectionRules: Rules = {
   'connections.options.api_enable_groups': absent(
     'groups are not read from the directory by its API',
     isTrue,
+  ),
+  'connections.options.handle_login_from_social': absent(
+    'users of the domain who choose the button of Google stay there: they are other users than those of this connection',
+    isTrueOfGoogle,
   ),
   'connections.options.ext_groups': absent(
     'the groups of users at Google are not in their profile',

@@ -16,7 +16,6 @@ const SILENT_FLAGS = [
     'dashboard_log_streams_next',
     'dashboard_insights_view',
     'dashboard_ui_next',
-    'use_scope_descriptions_for_consent',
     'dashboard_security_center',
     'manage_new_roles',
     'genai_trial',
@@ -59,6 +58,11 @@ export const tenantRules: Rules = {
   ),
   'tenant.flags.trust_azure_adfs_email_verified_connection_property': absent(
     'addresses from Azure AD and AD FS are verified where should_trust_email_verified_connection of the connection says so',
+    isFalse,
+  ),
+  'tenant.flags.use_scope_descriptions_for_consent': differently(
+    'the consent page shows the descriptions of scopes, not their names grouped by what they are about',
+    'authorize.md#a-consent-page-shows-the-descriptions-of-scopes',
     isFalse,
   ),
   'tenant.flags.enable_sso': absent(
