@@ -37,6 +37,7 @@ const isRuleName = (name: unknown): boolean => /^[^-\s][a-zA-Z0-9-\s]+[^-\s]$/.t
 
 /** Returns an application with its public keys as the tool takes them: with a name, and as PEM. */
 function withToolKeys(client: Members): Taken {
+  if (/[<>]/.test(text(client.name))) return { refused: 'the hosted service takes no < or > in a name' };
   const methods = client.client_authentication_methods;
   if (!isMembers(methods)) return { item: client };
   const keyed = Object.entries(methods).map(([method, value]) => {
@@ -203,6 +204,7 @@ export const SECTIONS: Readonly<Record<SectionName, SectionPlace | typeof OURS>>
       ],
       ...['userinfo_signed_response_alg', 'authorization_signed_response_alg'],
       ...['authorization_encrypted_response_alg', 'authorization_encrypted_response_enc'],
+      'request_object_signing_alg',
       ...['frontchannel_logout_uri', 'addons.samlp.signAssertion', 'addons.samlp.allowUnverifiedIdentifiers'],
     ],
     form: withToolKeys,

@@ -23,13 +23,14 @@ export function leavingTenant(document: Members): LeavingTenant {
   const members: Record<string, unknown> = {};
   const items: Record<string, unknown[]> = {};
   const refused: string[] = [];
+  const theirs = referencesTo(named.clients);
   for (const [section, value] of Object.entries(named)) {
     if (value === undefined) continue;
     const place = Object.hasOwn(SECTIONS, section) ? SECTIONS[section as keyof typeof SECTIONS] : undefined;
     const isTheirs = place === undefined ? TOOL_SECTIONS.has(section) : place !== 'ours';
     if (!isTheirs) members[section] = value;
     else if (Array.isArray(value) && SECTION_KEYS[section] !== undefined) {
-      const split = splitItems(section, place as SectionPlace, value as Members[]);
+      const split = splitItems(section, place as SectionPlace, value as Members[], theirs);
       sections[section] = split.taken;
       if (split.members.length > 0) members[section] = split.members;
       if (split.items.length > 0) items[section] = split.items;
@@ -63,7 +64,12 @@ export function leavingTenant(document: Members): LeavingTenant {
 const isMembers = (value: unknown): value is Members =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-function splitItems(section: string, place: SectionPlace | undefined, all: readonly Members[]) {
+function splitItems(
+  section: string,
+  place: SectionPlace | undefined,
+  all: readonly Members[],
+  theirs: (reference: unknown) => unknown,
+) {
   const split = {
     taken: [] as Members[],
     members: [] as Members[],
@@ -75,19 +81,85 @@ function splitItems(section: string, place: SectionPlace | undefined, all: reado
     const form = place === undefined ? { item } : taken(place, item);
     const { name } = item;
     const refusal =
-      'refused' in form ? form.refused : names.has(name) ? 'the deploy tool takes each name once' : undefined;
+      'refused' in form
+        ? form.refused
+        : names.has(name)
+          ? 'the deploy tool takes each name once'
+          : typeof name === 'string' && name in {}
+            ? 'the deploy tool stops at this name, which it takes for a part of JavaScript'
+            : undefined;
     if (refusal !== undefined) {
       split.items.push(item);
       split.refused.push(`${section} ${nameOf(section, item)}: ${refusal}`);
       continue;
     }
     if (name !== undefined) names.add(name);
-    const { item: theirs } = form as { item: Members };
-    split.taken.push(theirs);
-    const rest = difference(item, theirs, [section, '0']);
-    if (rest !== undefined) split.members.push({ ...keyMembers(section, theirs), ...(rest as object) });
+    const part =
+      section === 'clients'
+        ? (form as { item: Members }).item
+        : withReferences(form as { item: Members }, theirs);
+    if (part === undefined) {
+      split.items.push(item);
+      split.refused.push(
+        `${section} ${nameOf(section, item)}: the application’s name is not its alone, or the deploy tool does not take it`,
+      );
+      continue;
+    }
+    split.taken.push(part);
+    const rest = difference(item, part, [section, '0']);
+    if (rest !== undefined) split.members.push({ ...keyMembers(section, part), ...(rest as object) });
   }
   return split;
+}
+
+/** A reference to an application that the tool does not take. */
+const GONE = Symbol('gone');
+
+/**
+ * Returns a function that gives the name by which the tool knows an application that is referred to, {@link GONE} for one that
+ * it does not take.
+ */
+function referencesTo(clients: unknown): (reference: unknown) => unknown {
+  const all = Array.isArray(clients) ? (clients as Members[]) : [];
+  const { taken: kept } = splitItems('clients', SECTIONS.clients as SectionPlace, all, (one) => one);
+  const names = new Set(kept.map(({ name }) => name));
+  const references = new Map<unknown, unknown>();
+  for (const { client_id: id, name } of all) {
+    // Of several with one name, the tool takes the first.
+    const reference = names.delete(name) ? name : GONE;
+    references.set(id, reference);
+    if (!references.has(name)) references.set(name, reference);
+  }
+  return (one) => references.get(one) ?? one;
+}
+
+/** Returns an item that refers to applications as the tool knows them; undefined if it is for one that it does not know so. */
+function withReferences(
+  { item }: { item: Members },
+  theirs: (reference: unknown) => unknown,
+): Members | undefined {
+  const { client_id: id, enabled_clients: enabled, client_grants: grants, options } = item;
+  // What an item is known by is the same in both parts.
+  if (id !== undefined && theirs(id) !== id) return undefined;
+  const kept = (all: unknown[]) => all.map(theirs).filter((one) => one !== GONE);
+  const login = isMembers(options) ? options.idpinitiated : undefined;
+  const application = isMembers(login) ? theirs(login.client_id) : undefined;
+  return {
+    ...item,
+    ...(Array.isArray(enabled) && { enabled_clients: kept(enabled) }),
+    ...(Array.isArray(grants) && {
+      client_grants: (grants as Members[]).flatMap((one) =>
+        theirs(one.client_id) === GONE ? [] : [{ ...one, client_id: theirs(one.client_id) }],
+      ),
+    }),
+    ...(isMembers(login) &&
+      application !== undefined && {
+        options: {
+          ...(options as object),
+          idpinitiated: { ...login, client_id: application === GONE ? null : application },
+        },
+      }),
+  };
 }
 
 /** Returns the members that an item is known by, as in the tool's part, which the own part is joined with. */

@@ -21,7 +21,7 @@ export const OUTSIDE = 'it is not in the folder of the tenant file';
 interface IncludedFiles {
   /** The folder of the tenant file. Paths lead to nothing outside of it. */
   directory: string;
-  /** Returns the folders in which a member's file is looked for. */
+  /** Returns the folders in which a member's file is looked for; none for a member that is never a path. */
   foldersOf(path: readonly string[]): string[];
   values: Values;
   /** Gets a message for each file that cannot be read. */
@@ -37,9 +37,11 @@ export function readIncludedFiles(document: unknown, options: IncludedFiles): un
   const { directory, foldersOf, values, faults, onFault, onFile } = options;
   return mapStrings(document, [], (text, path) => {
     if (!mayBeFile(path) || !isPath(text)) return text;
+    const folders = foldersOf(path);
+    if (folders.length === 0) return text;
     const name = text.trim().replaceAll('\\', '/');
     const named = [
-      ...foldersOf(path).map((folder) => (isAbsolute(name) ? name : join(folder, name))),
+      ...folders.map((folder) => (isAbsolute(name) ? name : join(folder, name))),
       ...(isAbsolute(name) ? [] : fromItsFolder(directory, name)),
     ];
     const places = named.filter((one) => !isOutside(directory, one));

@@ -58,12 +58,26 @@ interface Access {
   caFile: string;
 }
 
-/** Runs `a0deploy`. @returns its output. @throws Error with its output */
-export const a0deploy = (access: Access, args: readonly string[], env: Record<string, string> = {}) =>
-  runTool(['node_modules/auth0-deploy-cli/lib/index.js', ...args], {
-    ...env,
-    AUTH0_DOMAIN: access.domain,
-    AUTH0_CLIENT_ID: access.clientId,
-    AUTH0_CLIENT_SECRET: access.clientSecret,
-    NODE_EXTRA_CA_CERTS: access.caFile,
-  });
+/**
+ * Runs `a0deploy import` without the variables of its environment, as docs/do/moving.md says.
+ * @returns its output. @throws Error with its output
+ */
+export async function importByTool(
+  { domain, clientId, clientSecret, caFile }: Access,
+  path: string,
+): Promise<string> {
+  const config = join(tmpdir(), `gatehouse-tool-${process.pid}-${++count}.config.json`);
+  writeFileSync(
+    config,
+    JSON.stringify({ AUTH0_DOMAIN: domain, AUTH0_CLIENT_ID: clientId, AUTH0_CLIENT_SECRET: clientSecret }),
+    { mode: 0o600 },
+  );
+  const args = ['import', '--config_file', config, '--input_file', path, '--env', 'false'];
+  try {
+    return await runTool(['node_modules/auth0-deploy-cli/lib/index.js', ...args], {
+      NODE_EXTRA_CA_CERTS: caFile,
+    });
+  } finally {
+    await rm(config, { force: true });
+  }
+}
