@@ -2,7 +2,7 @@
 // empty store without a server and with one, and a second time. Run: node bench/move.ts [--postgres] [users …]
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -106,18 +106,27 @@ async function postgres(dataDir: string): Promise<Place> {
 /** The clock ticks of a second, on Linux. */
 const TICKS = 100;
 
+/** Returns a file of /proc; an empty text where it is not there, because the process has ended or the kernel does not have it. */
+function fromProc(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
 /** Returns the seconds that a process and its children have used, those that have ended included (proc_pid_stat(5)); only on Linux. */
 function cpuOf(pid: string): number {
   const at = `/proc/${pid}`;
-  if (!existsSync(at)) return 0;
-  const stat = readFileSync(`${at}/stat`, 'utf8');
+  const stat = fromProc(`${at}/stat`);
+  if (stat === '') return 0;
   // utime, stime, cutime and cstime; the name before them may have spaces.
   const own = stat
     .slice(stat.lastIndexOf(')') + 2)
     .split(' ')
     .slice(11, 15)
     .reduce((sum, ticks) => sum + Number(ticks), 0);
-  const children = readFileSync(`${at}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean);
+  const children = fromProc(`${at}/task/${pid}/children`).split(' ').filter(Boolean);
   return own / TICKS + children.reduce((sum, child) => sum + cpuOf(child), 0);
 }
 
