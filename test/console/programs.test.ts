@@ -1,17 +1,21 @@
 // Programs that act for administrators: a device code for the Management API, approved at the console, and what its token is
 // worth at each use.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect } from 'chai';
 import { changeRoleAsOperator } from '../../src/features/console/administrators/console-administrator-members.ts';
 import { wildcardAudience } from '../../src/features/management/management-audience.ts';
 import { clientGrantSchema, resourceServerSchema } from '../../src/records/clients/apis.ts';
 import { clientSchema } from '../../src/records/clients/clients.ts';
 import type { AdministratorRole } from '../../src/records/users/administrators.ts';
-import { type Agent, createAgent } from '../support/agent.ts';
+import { type Agent, createAgent, readForm } from '../support/agent.ts';
 import { addressOf, type ConsoleAgent, openConsole, startConsole } from '../support/console.ts';
 import { payload, tenant, token, WEB_CALLBACK } from '../support/flows.ts';
 import { freePort } from '../support/free-port.ts';
-import type { TestServer } from '../support/server.ts';
+import { SCRATCH } from '../support/scratch-directory.ts';
+import { startServer, type TestServer } from '../support/server.ts';
 import { UNLIMITED } from '../support/unlimited.ts';
+import { until } from '../support/wait-until.ts';
 import { fieldsOf } from './forms.ts';
 
 const DEVICE = 'urn:ietf:params:oauth:grant-type:device_code';
@@ -490,6 +494,68 @@ describe('a program that acts for an administrator', () => {
     expect((await call(ofSupport, '/users')).status).to.equal(401);
   });
 
+  it('ends with the sessions and the application also when its token has not been fetched yet', async () => {
+    const viewer = await openConsole(server, 'viewer');
+    const { user_code, device_code } = await asked();
+    await decide(viewer, user_code);
+    const path = `/console/administrators/${(await member('viewer')).split('|')[1]}`;
+    expect((await owner.post(`${path}/sessions`)).status).to.equal(303);
+    const refused = await poll(device_code);
+    expect([refused.status, refused.json().error]).to.deep.equal([403, 'access_denied']);
+
+    const manager = (await approved()).access_token;
+    const ofRemoved = await asked({ client_id: 'temporary' });
+    await decide(owner, ofRemoved.user_code);
+    expect((await call(manager, '/clients/temporary', { method: 'DELETE' })).status).to.equal(204);
+    const challenges = server.store.collection('challenges');
+    await until(async () => {
+      const { records } = await challenges.list({ limit: 100 });
+      return !records.some(({ purpose, spent }) => purpose === 'administrator_approval' && !spent);
+    });
+    const again = clientSchema.parse(program('temporary'));
+    await server.store.collection('clients').put({ ...again, id: 'temporary' });
+    const granted = clientGrantSchema.parse(grant('temporary', { audience: ownAudience() }));
+    await server.store.collection('clientGrants').put({ ...granted, id: 'cgr_again' });
+    expect((await poll(ofRemoved.device_code, { client_id: 'temporary' })).json().error).to.equal(
+      'access_denied',
+    );
+  });
+
+  it('has no token that outlives the end of the sessions at the same moment', async () => {
+    const path = `/console/administrators/${(await member('viewer')).split('|')[1]}/sessions`;
+    for (let n = 0; n < 4; n++) {
+      const viewer = await openConsole(server, 'viewer');
+      const { user_code, device_code } = await asked();
+      const page = await open(viewer, user_code);
+      const { _csrf = '' } = readForm(page, '_csrf').fields;
+      const ownerForm = readForm(await owner.get('/console'), '_csrf').fields;
+      const form: [string, string][] = [...fieldsOf(page, PAGE), ['decision', 'approve'], ['_csrf', _csrf]];
+      const end = () => owner.agent.request(path, { form: { _csrf: ownerForm._csrf ?? '' } });
+      // In some rounds with the approval, in the others with the token.
+      const approve = () => viewer.agent.request(PAGE, { form });
+      if (n % 2 === 0) await Promise.all([approve(), end()]);
+      else await approve();
+      const [polled] = await Promise.all([poll(device_code), ...(n % 2 === 0 ? [] : [end()])]);
+      const { access_token } = polled.json();
+      if (access_token !== undefined) expect((await call(access_token, '/clients')).status).to.equal(401);
+    }
+  });
+
+  it('is shown no more by a higher role than that with which it was approved', async () => {
+    const viewer = await openConsole(server, 'viewer');
+    const { access_token } = await approved(viewer);
+    await changeRoleAsOperator(server, await member('viewer'), 'owner');
+    const client = await call(access_token, '/clients/secret-assistant');
+    expect([client.status, client.text.includes('assistant-secret')]).to.deep.equal([200, false]);
+    const support = await openConsole(server, 'support');
+    const ofSupport = (await approved(support)).access_token;
+    await changeRoleAsOperator(server, await member('support'), 'editor');
+    const id = encodeURIComponent((await call(ofSupport, '/users')).json()[0].user_id);
+    const json = { password: 'Taken-Over-1234' };
+    expect((await call(ofSupport, `/users/${id}`, { method: 'PATCH', json })).status).to.equal(403);
+    expect((await call(ofSupport, '/users?q=app_metadata.x:1')).status).to.equal(403);
+  });
+
   it('ends with a second factor that its administrator has enrolled since', async () => {
     const { access_token } = await approved();
     const userId = await member('owner');
@@ -593,6 +659,25 @@ describe('a program that acts for an administrator', () => {
     server = await startConsole({ tenant: own, env: { CONSOLE: 'off' } });
     const { user_code } = (await ask()).json();
     expect((await createAgent(server).get(`/activate?user_code=${user_code}`)).status).to.equal(200);
+  });
+
+  it('ends when the console is switched off', async () => {
+    await server.stop();
+    const dataDir = mkdtempSync(join(SCRATCH, 'gatehouse-programs-'));
+    const port = String(await freePort());
+    const env = { PORT: port, BASE_URL: `https://localhost:${port}` };
+    server = await startConsole({ tenant: own, dataDir, env });
+    owner = await openConsole(server);
+    const { access_token } = await approved();
+    const { user_code, device_code } = await asked();
+    await decide(owner, user_code);
+    expect((await call(access_token, '/clients')).status).to.equal(200);
+    await server.stop();
+    server = await startServer({ tenant: own, dataDir, env: { ...env, CONSOLE: 'off' } });
+    expect((await call(access_token, '/clients')).status).to.equal(401);
+    expect((await poll(device_code)).json().error).to.equal('access_denied');
+    await server.stop();
+    rmSync(dataDir, { recursive: true, force: true });
   });
 });
 

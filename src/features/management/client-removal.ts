@@ -1,7 +1,11 @@
 // Ends what users granted a deleted application, and its refresh tokens: otherwise a new application with the same client_id, which
 // a tenant file can declare, would have them.
 import { endGranted } from '../../engine/base/granted.ts';
-import { ADMINISTRATOR_TOKEN, ADMINISTRATORS } from '../../records/users/administrators.ts';
+import {
+  ADMINISTRATOR_APPROVAL,
+  ADMINISTRATOR_TOKEN,
+  ADMINISTRATORS,
+} from '../../records/users/administrators.ts';
 import type { Store } from '../../store/contract.ts';
 import { pagesOf } from '../../store/list-all.ts';
 import { pendingRemovals } from './pending-removal.ts';
@@ -36,7 +40,8 @@ async function endPrograms(store: Store, clientId: string): Promise<void> {
   const register = await store.collection('administrators').get(ADMINISTRATORS);
   for (const { user_id: userId } of register?.members ?? []) {
     const ofClient = (await challenges.findBy('user', userId)).filter(
-      ({ purpose, data }) => purpose === ADMINISTRATOR_TOKEN && data.clientId === clientId,
+      ({ purpose, data }) =>
+        (purpose === ADMINISTRATOR_TOKEN || purpose === ADMINISTRATOR_APPROVAL) && data.clientId === clientId,
     );
     await Promise.all(ofClient.map(({ id }) => challenges.delete(id)));
   }

@@ -54,6 +54,9 @@ export const ADMINISTRATORS = 'administrators';
 /** The purpose of the tickets of programs that administrators have approved (challenges). */
 export const ADMINISTRATOR_TOKEN = 'administrator_token';
 
+/** The purpose of the approvals whose programs have not fetched their token yet (challenges). */
+export const ADMINISTRATOR_APPROVAL = 'administrator_approval';
+
 export function isAdministratorId(userId: string): boolean {
   return userId.startsWith(`${ADMINISTRATOR}|`);
 }

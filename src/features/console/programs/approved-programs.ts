@@ -9,18 +9,24 @@ import { AuthError } from '../../../http/errors.ts';
 import { scopeValues } from '../../../records/clients/apis.ts';
 import { isSelfRegistered } from '../../../records/clients/third-parties.ts';
 import type { Client, ResourceServer } from '../../../records/collections.ts';
-import { ADMINISTRATOR_TOKEN, CONSOLE_DIRECTORY } from '../../../records/users/administrators.ts';
+import {
+  ADMINISTRATOR_APPROVAL,
+  ADMINISTRATOR_TOKEN,
+  type AdministratorRole,
+  CONSOLE_DIRECTORY,
+} from '../../../records/users/administrators.ts';
 import type { TenantConfig } from '../../../tenant/config.ts';
-import type { AdministratorApproval } from '../../grants/device/codes.ts';
+import { type AdministratorApproval, DEVICE_CODE_SECONDS } from '../../grants/device/codes.ts';
 import { DEVICE_GRANT } from '../../grants/device/device-callbacks.ts';
 import type { AdministratorTokens } from '../../grants/device/device-feature.ts';
 import type { ProgramAdministrator } from '../../management/answer.ts';
 import { managementAudience, wildcardAudience } from '../../management/management-audience.ts';
-import { scopesOf } from '../../management/roles/administrator-roles.ts';
+import { lesserRole, scopesOf } from '../../management/roles/administrator-roles.ts';
 import { CONSOLE, type ConsoleOrigins } from '../console-callbacks.ts';
 import {
   type Administrator,
   administratorOfLogin,
+  type ConsoleSession,
   type ConsoleSessionDependencies,
   type LoginProof,
 } from '../console-session.ts';
@@ -47,6 +53,8 @@ interface ProgramDependencies extends ConsoleSessionDependencies, ConsoleOrigins
 interface StoredProgram extends LoginProof {
   clientId: string;
   scopes: readonly string[];
+  /** The role that it was approved with. */
+  role: AdministratorRole;
   /** ISO 8601. */
   issuedAt: string;
 }
@@ -75,6 +83,16 @@ export interface ApprovedPrograms extends AdministratorTokens {
     request: { clientId: string; scopes: readonly string[] },
     administrator: Pick<Administrator, 'role'>,
   ): Promise<Asked | undefined>;
+  /**
+   * Approves what a program asks for. Until its token is fetched the approval is a ticket of the administrator's.
+   * @param decide records it with the request; false when that does not wait any more, or the session has ended.
+   * @returns what `decide` does.
+   */
+  approve(
+    session: Pick<ConsoleSession, 'administrator' | 'proof'>,
+    asked: Pick<Asked, 'client' | 'scopes'>,
+    decide: (approved: AdministratorApproval) => Promise<boolean>,
+  ): Promise<boolean>;
   /** Judges a token at its use. @returns undefined when it has ended. */
   administratorOf(token: AdministratorToken): Promise<ProgramAdministrator | undefined>;
   /** Returns the programs of an administrator, newest first. */
@@ -121,12 +139,24 @@ export function approvedPrograms(deps: ProgramDependencies): ApprovedPrograms {
         lifetime: lifetimeOf(granted.api),
       };
     },
+    approve: async ({ administrator: { userId, role }, proof }, { client, scopes }, decide) => {
+      const { secret: ticket, ref } = await challenges.issueTicket({
+        purpose: ADMINISTRATOR_APPROVAL,
+        subject: random(16).toString('hex'),
+        userId,
+        ttlSeconds: DEVICE_CODE_SECONDS,
+        data: { clientId: client.client_id },
+      });
+      const isDecided = await decide({ ...proof, scopes, role, ticket });
+      if (!isDecided) await challenges.revoke(ref);
+      return isDecided;
+    },
     issue: async ({ clientId, ...approved }, { gty, confirmationFor }) => {
       const cnf: Confirmation = await confirmationFor(audience);
       const judged = await judge(deps, { clientId, ...approved });
       if (judged === undefined || judged.scopes.length === 0) throw refusal();
       const { scopes, api } = judged;
-      const { login, factors } = approved;
+      const { login, factors, role } = approved;
       const { userId } = login;
       const lifetimeSeconds = lifetimeOf(api);
       const issuedAt = new Date(deps.wallClock()).toISOString();
@@ -136,10 +166,12 @@ export function approvedPrograms(deps: ProgramDependencies): ApprovedPrograms {
         subject: random(16).toString('hex'),
         userId,
         ttlSeconds: lifetimeSeconds,
-        data: { clientId, scopes, login, factors, issuedAt } satisfies StoredProgram,
+        data: { clientId, scopes, role, login, factors, issuedAt } satisfies StoredProgram,
       });
-      // Whatever ended it meanwhile may have looked before it was stored.
-      if ((await judge(deps, { clientId, ...approved })) === undefined) {
+      // Whatever ended it meanwhile may have looked before it was stored. It has ended the approval in any case.
+      const isApproved =
+        (await challenges.spendTicket(ADMINISTRATOR_APPROVAL, approved.ticket))?.userId === userId;
+      if (!isApproved || (await judge(deps, { clientId, ...approved })) === undefined) {
         await challenges.revoke(ref);
         throw refusal();
       }
@@ -161,7 +193,10 @@ export function approvedPrograms(deps: ProgramDependencies): ApprovedPrograms {
       const found = await challenges.peekTicket<StoredProgram>(ADMINISTRATOR_TOKEN, ticket);
       if (found?.userId !== userId || found.data.clientId !== clientId) return undefined;
       const judged = await judge(deps, found.data);
-      return judged && { ...judged.administrator, scopes: judged.scopes };
+      if (judged === undefined) return undefined;
+      const { administrator, scopes } = judged;
+      // A new role shows no more to a program than the one with which it was approved.
+      return { ...administrator, role: lesserRole(administrator.role, found.data.role), scopes };
     },
     of: async (userId) =>
       (await challenges.ofUser<StoredProgram>(ADMINISTRATOR_TOKEN, userId))
@@ -214,7 +249,7 @@ function lifetimeOf(api: ResourceServer): number {
   return Math.min(api.token_lifetime, MAX_SECONDS);
 }
 
-/** Returns what an approval is worth now; undefined for nothing, because of its administrator or application. */
+/** Returns what an approval is worth now; undefined for nothing, because of its administrator or application, or without the console. */
 async function judge(
   deps: ProgramDependencies,
   {
@@ -223,6 +258,7 @@ async function judge(
     ...proof
   }: Pick<AdministratorApproval, 'login' | 'factors' | 'scopes'> & { clientId: string },
 ): Promise<{ administrator: Administrator; scopes: string[]; api: ResourceServer } | undefined> {
+  if (!deps.hasConsole) return undefined;
   const [client, administrator] = await Promise.all([
     deps.tenantConfig.client(clientId),
     administratorOfLogin(deps, proof),

@@ -27,6 +27,7 @@ import {
   consolePage,
   redirectAfterForm,
 } from '../console-page.ts';
+import { consoleSession } from '../console-session.ts';
 import { queryText } from '../query.ts';
 import { declareConsolePage, renderConsole } from '../render.ts';
 import { APPROVAL, type ApprovedPrograms, type Asked, PROGRAMS, type Program } from './approved-programs.ts';
@@ -178,9 +179,12 @@ async function acceptForm(deps: Deps, ctx: Context, session: ConsoleSession): Pr
   if (asked === undefined) return askForCode(deps, ctx, session, '', NOT_ALLOWED);
   if (seen !== seenOf(session, asked) || asked.scopes.length === 0)
     return showRequest(deps, ctx, session, found, 't:console.agents.device.changed');
-  const approved = { ...session.proof, scopes: asked.scopes };
-  if (!(await decideRequest(deps, found, { approved })))
-    return askForCode(deps, ctx, session, '', WRONG_CODE);
+  const isApproved = await deps.administratorTokens.approve(session, asked, async (approved) => {
+    // Whatever ended the sessions meanwhile may have looked before the approval was stored.
+    const isOpen = (await consoleSession(deps, ctx, SECTION)) !== undefined;
+    return isOpen && (await decideRequest(deps, found, { approved }));
+  });
+  if (!isApproved) return askForCode(deps, ctx, session, '', WRONG_CODE);
   record(deps, ctx, session, 'approved', { client_id: found.clientId, scopes: asked.scopes, ip: found.ip });
   redirectAfterForm(ctx, PROGRAMS, 'console.agents.said.approved');
 }

@@ -3,6 +3,7 @@
 import type { Challenges } from '../../../capabilities/protection/challenges.ts';
 import { asksEachTime } from '../../../records/clients/apis.ts';
 import type { DeviceFlowSettings } from '../../../records/tenant/tenant-settings.ts';
+import type { AdministratorRole } from '../../../records/users/administrators.ts';
 import { type Clock, epochSeconds } from '../../../runtime/clock.ts';
 import type { Random } from '../../../runtime/secrets.ts';
 import type { Config } from '../../../tenant/config.ts';
@@ -15,6 +16,8 @@ export const CODE_SECONDS = 900;
 // docs/understand/decisions/tokens.md#an-expired-device-code-is-answered-403-expired_token-once
 /** How long after that a polling device still gets `expired_token`, seconds. */
 const EXPIRED_ANSWER_SECONDS = 900;
+/** How long a device code is known, and can get what was allowed in time, seconds. */
+export const DEVICE_CODE_SECONDS = CODE_SECONDS + EXPIRED_ANSWER_SECONDS;
 /** Seconds between two polls. */
 export const INTERVAL = 5;
 /**
@@ -72,6 +75,10 @@ export interface AdministratorApproval {
   factors: string;
   /** What was allowed. */
   scopes: readonly string[];
+  /** The role that it was allowed with. */
+  role: AdministratorRole;
+  /** The ticket of the approval, which ends with the administrator's sessions. */
+  ticket: string;
 }
 
 interface StoredDeviceRequest extends DeviceRequest {
@@ -109,7 +116,7 @@ export async function issueCodes(
     const { secret: deviceCode } = await challenges.issueForApproval({
       purpose: PURPOSE,
       subject,
-      ttlSeconds: CODE_SECONDS + EXPIRED_ANSWER_SECONDS,
+      ttlSeconds: DEVICE_CODE_SECONDS,
       data: { ...data },
       maxWaiting: 1,
       pause: PAUSE,

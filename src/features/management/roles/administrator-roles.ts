@@ -1,6 +1,6 @@
 // The scopes of each role: scopes of the Management API, and one of the console itself.
 import { AuthError } from '../../../http/errors.ts';
-import type { AdministratorRole } from '../../../records/users/administrators.ts';
+import { type AdministratorRole, ROLES } from '../../../records/users/administrators.ts';
 
 /** Allows an administrator to see and change the administrators. */
 export const ADMINISTRATORS_SCOPE = 'console:administrators';
@@ -59,6 +59,11 @@ export function scopesOf(role: AdministratorRole, all: readonly string[]): Reado
 /** Reports whether a role may see secrets within what it may read. Roles that may change them may also see them. */
 export function maySeeSecrets(role: AdministratorRole): boolean {
   return role === 'owner' || role === 'editor';
+}
+
+/** Returns the one of two roles that may do and see less with the same scopes: each role may less than those before it. */
+export function lesserRole(one: AdministratorRole, other: AdministratorRole): AdministratorRole {
+  return ROLES.indexOf(one) > ROLES.indexOf(other) ? one : other;
 }
 
 /** Returns the error for an action that the role does not allow. */
