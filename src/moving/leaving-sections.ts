@@ -18,8 +18,11 @@ export interface SectionPlace {
    * each item of a list, or each member.
    */
   ours?: readonly string[];
-  /** Returns the form of an item of a list, or of the section itself, which the tool takes. */
-  form?: (item: Members) => Taken;
+  /**
+   * Returns the form of an item of a list, or of the section itself, which the tool takes.
+   * @param item without what is ours.
+   */
+  form?: (item: Members, whole: Members) => Taken;
 }
 
 type SectionName = keyof typeof tenantFileSchema.shape;
@@ -93,29 +96,38 @@ function withToolRule(acl: Members): Taken {
 const memberOf = (value: unknown, name: string): unknown =>
   isMembers(value) && Object.hasOwn(value, name) ? value[name] : undefined;
 
-/** Returns an Action with what the tool exports of one; the rest is what Gatehouse keeps of its versions. */
-function withToolCode(action: Members): Taken {
-  const dependencies = [action.dependencies ?? []].flat() as Members[];
-  const modules = [action.modules ?? []].flat() as Members[];
+/**
+ * Returns an Action with what the tool exports of one; the rest is what Gatehouse keeps of its versions. The tool knows one code, and
+ * gets that in force: with changes that nobody has deployed it would run them, or run nothing.
+ */
+function withToolCode(
+  action: Members,
+  { deployed, deployed_version: version, deployed_secrets }: Members,
+): Taken {
+  const isVersion = deployed !== true && isMembers(version);
+  const { code, dependencies, modules, runtime } = isVersion ? version : action;
+  const used = [modules ?? []].flat() as Members[];
   return {
     item: {
       ...action,
-      code: text(action.code),
-      // As the tool says it of an Action that is deployed as it is.
-      deployed: action.deployed === true || action.all_changes_deployed === true,
-      ...(action.modules !== undefined && {
-        modules: modules.flatMap(({ module_name, module_version_number }) =>
+      code: text(code),
+      ...(runtime !== undefined && { runtime }),
+      deployed: deployed === true || isVersion,
+      ...((modules ?? action.modules) !== undefined && {
+        modules: used.flatMap(({ module_name, module_version_number }) =>
           module_name === undefined || module_version_number === undefined
             ? []
             : [{ module_name, module_version_number }],
         ),
       }),
-      dependencies: dependencies.map(({ name, version, registry_url: url }) => ({
-        name,
-        ...(typeof version === 'string' && { version }),
-        ...(typeof url === 'string' && { registry_url: url }),
-      })),
-      secrets: secretsOf(action),
+      dependencies: ([dependencies ?? []].flat() as Members[]).map(
+        ({ name, version, registry_url: url }) => ({
+          name,
+          ...(typeof version === 'string' && { version }),
+          ...(typeof url === 'string' && { registry_url: url }),
+        }),
+      ),
+      secrets: secretsOf(isVersion ? { secrets: deployed_secrets ?? action.secrets } : action),
     },
   };
 }

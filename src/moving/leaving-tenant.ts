@@ -34,7 +34,8 @@ export function leavingTenant(document: Members): LeavingTenant {
       sections[section] = split.taken;
       if (split.members.length > 0) members[section] = split.members;
       if (split.items.length > 0) items[section] = split.items;
-      refused.push(...split.refused);
+      // One by one: a call takes only so many arguments.
+      for (const one of split.refused) refused.push(one);
     } else {
       const { item } = (
         isMembers(value) && place !== undefined ? taken(place as SectionPlace, value) : { item: value }
@@ -77,14 +78,15 @@ function splitItems(
     refused: [] as string[],
   };
   const names = new Set<unknown>();
+  const shared = section === 'clients' ? sharedNames(all) : names;
   for (const item of all) {
     const form = place === undefined ? { item } : taken(place, item);
     const { name } = item;
     const refusal =
       'refused' in form
         ? form.refused
-        : names.has(name)
-          ? 'the deploy tool takes each name once'
+        : shared.has(name)
+          ? refusalOfShared(section)
           : typeof name === 'string' && name in {}
             ? 'the deploy tool stops at this name, which it takes for a part of JavaScript'
             : undefined;
@@ -112,6 +114,20 @@ function splitItems(
   return split;
 }
 
+/**
+ * Returns names that several applications have. The tool knows them by their names: it would take one of them for what the hosted
+ * service has by that name, and give that the addresses and the secret of the wrong one. So it gets none of them.
+ */
+const sharedNames = (clients: readonly Members[]): ReadonlySet<unknown> =>
+  new Set(
+    [...Map.groupBy(clients, ({ name }) => name)].flatMap(([name, all]) => (all.length > 1 ? [name] : [])),
+  );
+
+const refusalOfShared = (section: string): string =>
+  section === 'clients'
+    ? 'another application has this name, and neither the deploy tool nor a tenant file takes a name twice: rename all but one'
+    : 'the deploy tool takes each name once';
+
 /** A reference to an application that the tool does not take. */
 const GONE = Symbol('gone');
 
@@ -125,8 +141,7 @@ function referencesTo(clients: unknown): (reference: unknown) => unknown {
   const names = new Set(kept.map(({ name }) => name));
   const references = new Map<unknown, unknown>();
   for (const { client_id: id, name } of all) {
-    // Of several with one name, the tool takes the first.
-    const reference = names.delete(name) ? name : GONE;
+    const reference = names.has(name) ? name : GONE;
     references.set(id, reference);
     if (!references.has(name)) references.set(name, reference);
   }
@@ -170,7 +185,7 @@ const keyMembers = (section: string, item: Members): Members =>
 
 function taken({ ours = [], form }: SectionPlace, item: Members): { item: Members } | { refused: string } {
   const theirs = ours.reduce<unknown>((value, path) => without(value, path.split('.')), item) as Members;
-  return form?.(theirs) ?? { item: theirs };
+  return form?.(theirs, item) ?? { item: theirs };
 }
 
 /** Returns a value without a member. */

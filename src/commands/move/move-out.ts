@@ -1,6 +1,6 @@
 // `gatehouse move out`: the tenant as the hosted service's deploy tool reads it, and its users in the forms that the service takes.
-import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { lstat, mkdir, rename, rm, writeFile } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import { Option } from 'commander';
 import { IMPORT_BYTES, leavingFiles } from '../../moving/leaving-files.ts';
 import { type Files, FORMATS, type Format, filesOf } from '../../moving/leaving-layout.ts';
@@ -40,9 +40,11 @@ const TENANT_FOLDERS: Readonly<Record<Format, string>> = { yaml: '.', directory:
 
 async function moveTenantOut(
   { host, log, sendOrder }: CommandContext,
-  { output: folder, format }: Options,
+  { output, format }: Options,
 ): Promise<void> {
   const settings = readSettings(host.env);
+  // Without a slash at its end.
+  const folder = join(dirname(output), basename(output));
   await requireAbsent(folder);
   // The folder gets its name only when it is complete.
   const unfinished = `${folder}.unfinished`;
@@ -92,8 +94,9 @@ async function writeTenant(folder: string, files: Files): Promise<void> {
   }
 }
 
+/** @throws Error for anything of that name, a link that leads nowhere too */
 async function requireAbsent(folder: string): Promise<void> {
-  const found = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
+  const found = await lstat(folder).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined;
     throw error;
   });
