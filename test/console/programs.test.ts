@@ -10,7 +10,7 @@ import { clientSchema } from '../../src/records/clients/clients.ts';
 import type { AdministratorRole } from '../../src/records/users/administrators.ts';
 import { type Agent, createAgent, readForm } from '../support/agent.ts';
 import { addressOf, type ConsoleAgent, openConsole, startConsole } from '../support/console.ts';
-import { payload, tenant, token, WEB_CALLBACK } from '../support/flows.ts';
+import { API, payload, tenant, token, WEB_CALLBACK } from '../support/flows.ts';
 import { freePort } from '../support/free-port.ts';
 import { SCRATCH } from '../support/scratch-directory.ts';
 import { startServer, type TestServer } from '../support/server.ts';
@@ -75,6 +75,13 @@ const own = {
       grant_types: ['client_credentials'],
     }),
     program('temporary'),
+    program('api-client', {
+      app_type: 'resource_server',
+      resource_server_identifier: API,
+      client_secret: 'api-secret',
+      token_endpoint_auth_method: 'client_secret_post',
+      grant_types: [],
+    }),
     program('bound', { require_proof_of_possession: true }),
   ],
   clientGrants: [
@@ -436,6 +443,21 @@ describe('a program that acts for an administrator', () => {
     expect((await list()).status).to.equal(401);
   });
 
+  it('gets no more by a client grant that it widens itself', async () => {
+    const { access_token } = await approved();
+    const more = { client_id: 'all', scope: 'read:client_grants update:client_grants' };
+    const widener = (await approved(owner, more)).access_token;
+    const [found] = (await call(widener, '/client-grants?client_id=assistant')).json() as unknown as {
+      id: string;
+    }[];
+    const json = { allow_all_scopes: true };
+    const widened = await call(widener, `/client-grants/${found?.id}`, { method: 'PATCH', json });
+    expect(widened.status, widened.text).to.equal(200);
+    for (const path of ['/rules', '/actions/actions'])
+      expect((await call(access_token, path)).status, path).to.equal(403);
+    expect((await call(widener, '/users')).status).to.equal(403);
+  });
+
   it('is judged again at the approval and at the token, when its grant has changed since', async () => {
     const { user_code, device_code } = await asked();
     const page = await open(owner, user_code);
@@ -632,6 +654,10 @@ describe('a program that acts for an administrator', () => {
       json: { redirect_uris: ['https://x.test/cb'] },
     });
     expect(registered.status).to.equal(403);
+    const introspected = await agent.request('/oauth/introspect', {
+      form: { client_id: 'api-client', client_secret: 'api-secret', token: access_token },
+    });
+    expect([introspected.status, introspected.json()]).to.deep.equal([200, { active: false }]);
     // A part of it that is changed, a token of somebody else with its ticket, and its ticket alone.
     const [head, , signature] = access_token.split('.');
     const forged = Buffer.from(JSON.stringify({ ...payload(access_token), azp: 'assistant' })).toString(
