@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { parse } from 'yaml';
+import { leavingFiles } from '../../src/moving/leaving-files.ts';
 import { callApi, startManaged } from '../management/support.ts';
 import { runCommand } from '../support/command.ts';
 import { readByTool } from '../support/deploy-tool.ts';
@@ -118,5 +119,30 @@ describe('what somebody has written with rights at the Management API, when the 
     const { code, stdout, stderr } = await moveOut('link');
     expect({ code, text: stdout + stderr }).to.deep.equal({ code: 1, text: 'link is there already\n' });
     expect(await readdir(folder)).to.have.members(['out', 'link']);
+  });
+
+  it('has import files of its own for each of two connections whose names differ by case alone', async () => {
+    for (const name of ['Cased', 'CASED']) {
+      await write('POST', '/connections', { name, strategy: 'auth0' });
+      await write('POST', '/users', {
+        connection: name,
+        email: `${name}@example.test`,
+        password: 'Correct-horse-7!',
+      });
+    }
+    expect((await moveOut('out')).code).to.equal(0);
+    const names = (await readdir(join(folder, 'out/import'))).filter((name) => /^cased/i.test(name));
+    expect(names).to.have.length(2);
+    expect(new Set(names.map((name) => name.toLowerCase()))).to.have.length(2);
+  });
+});
+
+describe('files of a move out', () => {
+  it('that cannot be written are an error, and do not end the process', async () => {
+    const missing = join(tmpdir(), 'gatehouse-no-such-folder');
+    const files = leavingFiles(missing);
+    const failed = await files.write({ of: 'import/Users', lines: '{}\n' }).catch((thrown) => thrown);
+    expect(failed).to.have.property('code', 'ENOENT');
+    await files.abandon();
   });
 });

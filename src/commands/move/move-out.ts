@@ -53,6 +53,7 @@ async function moveTenantOut(
   // Not one that somebody else has made meanwhile.
   await mkdir(unfinished, { mode: directoryMode });
   await mkdir(join(unfinished, 'import'), { mode: directoryMode });
+  const files = leavingFiles(unfinished);
   try {
     const { file, notHeld } = await sendOrder(settings, { command: 'leave' });
     const leaving = leavingTenant(file);
@@ -61,7 +62,6 @@ async function moveTenantOut(
       warn(`not in it, as management tools keep it: ${kind}; the deploy tool exports it from the server`);
     for (const one of leaving.refused) warn(`in ${GATEHOUSE_FILE} alone: ${one}`);
     await writeTenant(join(unfinished, TENANT_FOLDERS[format]), filesOf(leaving, format));
-    const files = leavingFiles(unfinished);
     const transfer = { command: 'leave' } as const;
     const nothing = async function* () {};
     for await (const one of sendOrRunTransfer(settings, transfer, { file: nothing, log }))
@@ -81,6 +81,7 @@ async function moveTenantOut(
         `users without an e-mail address, whom that import does not take, in files of their own: ${withoutEmail}`,
       );
   } catch (thrown) {
+    await files.abandon();
     await rm(unfinished, { recursive: true, force: true });
     throw thrown;
   }
