@@ -49,6 +49,13 @@ describe('the verdicts of gatehouse move check', () => {
       });
     expect(google(false)).to.deep.equal([]);
     expect(google(true)).to.deep.equal(['connections.options.handle_login_from_social: not in force']);
+    const signOut = (isOff: boolean) =>
+      verdicts('connections', {
+        strategy: 'samlp',
+        options: { disable_sign_out: isOff, disableSignout: isOff },
+      });
+    expect(signOut(false)).to.deep.equal([]);
+    expect(signOut(true)).to.deep.equal(['connections.options.disable_sign_out: not in force']);
     const descriptions = (isOn: boolean) =>
       verdicts('tenant', { flags: { use_scope_descriptions_for_consent: isOn } });
     expect(descriptions(true)).to.deep.equal([]);

@@ -14,6 +14,11 @@ const isTrue = (value: unknown) => value === true;
 const GOOGLE_DIRECTORIES: readonly unknown[] = ['google-apps'];
 const isTrueOfGoogle = (value: unknown, { strategy }: Item) =>
   value === true && GOOGLE_DIRECTORIES.includes(strategy);
+/** The attributes that the server does not ask Microsoft for. */
+const UNREAD_OF_ENTRA = ['admin', 'provisioning_errors', 'puid', 'telephoneNumber'];
+/** For attributes that this server reads neither from Google nor from Microsoft. */
+const isTrueOfDirectories = (value: unknown, { strategy }: Item) =>
+  value === true && [...GOOGLE_DIRECTORIES, 'waad'].includes(strategy);
 /** The strategies of which an object among the options may be something to notice. */
 const WITH_OBJECTS: readonly unknown[] = ['adfs'];
 
@@ -74,7 +79,7 @@ const SILENT_OPTIONS = [
     'admin_access_token_expiresin',
     'admin_refresh_token',
   ],
-  ...['non_persistent_attrs', 'upstream_params', 'domain', 'signatureMethod', 'ui', 'disable_sign_out'],
+  ...['non_persistent_attrs', 'upstream_params', 'domain', 'signatureMethod', 'ui'],
 ];
 
 export const connectionRules: Rules = {
@@ -144,11 +149,25 @@ export const connectionRules: Rules = {
   ),
   'connections.options.ext_is_suspended': absent(
     'whether a user is suspended is not in their profile',
-    isTrueOfGoogle,
+    isTrueOfDirectories,
   ),
   'connections.options.ext_agreed_terms': absent(
     'whether a user agreed to the terms is not in their profile',
-    isTrueOfGoogle,
+    isTrueOfDirectories,
+  ),
+  ...Object.fromEntries(
+    UNREAD_OF_ENTRA.map((name) => [
+      `connections.options.ext_${name}`,
+      absent(
+        'Microsoft is not asked for this attribute: users have it only if it is in their ID token',
+        (value, { strategy }) => value === true && strategy === 'waad',
+      ),
+    ]),
+  ),
+  // A name that some tools have; the Management API has the other.
+  'connections.options.disable_sign_out': absent(
+    'the option is called disableSignout: under this name it is stored, and nothing follows from it',
+    isTrue,
   ),
   'connections.options.global_token_revocation_jwt_iss': inForce,
   'connections.options.global_token_revocation_jwt_sub': inForce,

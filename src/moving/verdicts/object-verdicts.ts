@@ -4,6 +4,7 @@ import { SCREENS } from '../../capabilities/pages/custom-texts.ts';
 import { packagesNamed } from '../../capabilities/scripts/packages/bundle.ts';
 import { BUILT_IN_MODULES } from '../../capabilities/scripts/stand-ins.ts';
 import { strategyRecord } from '../../records/connections/connections.ts';
+import { asksGraph } from '../../records/connections/openid.ts';
 import { TRIGGER_ENTRIES } from '../../records/tenant/actions.ts';
 import { MAIL_PROVIDERS, MAX_RESET_SECONDS } from '../../records/tenant/delivery.ts';
 import { sinkOf } from '../../records/tenant/log-streams.ts';
@@ -226,13 +227,21 @@ const OF_STRATEGY: Readonly<Record<string, (options: Item) => Said[]>> = {
     (client_id ?? '') === ''
       ? [absent('WS-Federation is not spoken: register an OpenID Connect application at AD FS', 'options')]
       : [],
-  waad: ({ use_wsfed, waad_protocol }) =>
-    use_wsfed === true || waad_protocol === 'ws-federation'
+  waad: (options) =>
+    options.use_wsfed === true || options.waad_protocol === 'ws-federation'
       ? [absent('WS-Federation is not spoken: switch the connection to OpenID Connect', 'options')]
-      : [],
+      : ofEntraV1(options),
   ad: ofDirectory,
   'auth0-adldap': ofDirectory,
 };
+
+/** Says what is not read of Entra's users by the older endpoints, whose tokens are not for Microsoft Graph. */
+function ofEntraV1({ identity_api, ...options }: Item): Said[] {
+  const asked = Object.keys(options).filter((name) => asksGraph(name) && options[name] === true);
+  if (identity_api !== 'azure-active-directory-v1.0' || asked.length === 0) return [];
+  const says = `${asked.join(', ')}: with this identity_api nothing is read from Microsoft Graph; choose microsoft-identity-platform-v2.0`;
+  return [absent(says, 'options', 'identity_api')];
+}
 
 /**
  * Packages that open connections of their own, as all clients of databases do that do not speak HTTP: those of the hosted

@@ -169,6 +169,42 @@ export const oktaOptionsSchema = z.preprocess(
 
 const flag = z.boolean().optional();
 
+/** For `waad`: attribute (the name of the option without `ext_`) to property of the user resource of Microsoft Graph. */
+export const GRAPH_PROPERTIES: Readonly<Record<string, string>> = {
+  account_enabled: 'accountEnabled',
+  assigned_licenses: 'assignedLicenses',
+  assigned_plans: 'assignedPlans',
+  azure_id: 'id',
+  city: 'city',
+  country: 'country',
+  department: 'department',
+  dir_sync_enabled: 'onPremisesSyncEnabled',
+  fax: 'faxNumber',
+  job_title: 'jobTitle',
+  last_sync: 'onPremisesLastSyncDateTime',
+  mobile: 'mobilePhone',
+  phone: 'businessPhones',
+  physical_delivery_office_name: 'officeLocation',
+  postal_code: 'postalCode',
+  preferred_language: 'preferredLanguage',
+  provisioned_plans: 'provisionedPlans',
+  proxy_addresses: 'proxyAddresses',
+  state: 'state',
+  street: 'streetAddress',
+  street_address: 'streetAddress',
+  upn: 'userPrincipalName',
+  usage_location: 'usageLocation',
+};
+
+/** Whether an option of `waad` asks for what Microsoft Graph has. */
+export function asksGraph(option: string): boolean {
+  const name = option.startsWith('ext_') ? option.slice('ext_'.length) : '';
+  return (
+    Object.hasOwn(GRAPH_PROPERTIES, name) ||
+    ['profile', 'groups', 'nested_groups', 'group_ids'].includes(name)
+  );
+}
+
 export const waadOptionsSchema = z.preprocess(
   withoutNull,
   optionsOf({

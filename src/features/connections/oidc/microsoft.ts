@@ -3,6 +3,7 @@ import type { JWTPayload } from 'jose';
 import {
   type AdfsOptions,
   adfsOptionsSchema,
+  GRAPH_PROPERTIES,
   isForAll,
   type OpenIdOptions,
   type WaadOptions,
@@ -17,32 +18,6 @@ import type { Preset } from './preset.ts';
 // Reads from Microsoft Graph what the ID token of Entra does not have: the attributes and groups that a connection's options
 // ask for (`ext_…`), with the user's own access token.
 // docs/understand/decisions/connections.md#further-attributes-of-entras-users-come-from-microsoft-graph
-
-/** Attribute (the name of the option without `ext_`) to property of Graph's user resource. */
-const PROPERTIES: Readonly<Record<string, string>> = {
-  account_enabled: 'accountEnabled',
-  assigned_licenses: 'assignedLicenses',
-  assigned_plans: 'assignedPlans',
-  azure_id: 'id',
-  city: 'city',
-  country: 'country',
-  department: 'department',
-  dir_sync_enabled: 'onPremisesSyncEnabled',
-  fax: 'faxNumber',
-  job_title: 'jobTitle',
-  last_sync: 'onPremisesLastSyncDateTime',
-  mobile: 'mobilePhone',
-  phone: 'businessPhones',
-  physical_delivery_office_name: 'officeLocation',
-  postal_code: 'postalCode',
-  preferred_language: 'preferredLanguage',
-  provisioned_plans: 'provisionedPlans',
-  proxy_addresses: 'proxyAddresses',
-  state: 'state',
-  street_address: 'streetAddress',
-  upn: 'userPrincipalName',
-  usage_location: 'usageLocation',
-};
 
 /** The attributes that `ext_profile` asks for. */
 const PROFILE = [
@@ -69,7 +44,7 @@ function requestedData(options: WaadOptions): RequestedData {
   if (options.identity_api !== 'microsoft-identity-platform-v2.0')
     return { attributes: [], groups: undefined };
   const has = (name: string) => options[`ext_${name}`] === true;
-  const named = Object.keys(PROPERTIES).filter(has);
+  const named = Object.keys(GRAPH_PROPERTIES).filter(has);
   const attributes = [...new Set([...(has('profile') ? PROFILE : []), ...named])];
   if (has('nested_groups')) return { attributes, groups: 'transitiveMemberOf' };
   return { attributes, groups: has('groups') || has('group_ids') ? 'memberOf' : undefined };
@@ -103,7 +78,7 @@ async function graphProfile(
       groupsOf(request, `${base}/${groups}?$select=id,displayName&$top=${PAGE_SIZE}`, mostGroups(options)),
   ]);
   const found = attributes.flatMap((name) => {
-    const value = user?.[PROPERTIES[name] ?? ''];
+    const value = user?.[GRAPH_PROPERTIES[name] ?? ''];
     return value === undefined || value === null ? [] : [[name, value] as const];
   });
   return {
@@ -113,7 +88,9 @@ async function graphProfile(
   };
 }
 
-const selectOf = (attributes: readonly string[]) => attributes.map((name) => PROPERTIES[name]).join(',');
+/** Each property once: two attributes may be read from the same. */
+const selectOf = (attributes: readonly string[]) =>
+  [...new Set(attributes.map((name) => GRAPH_PROPERTIES[name]))].join(',');
 
 function mostGroups({ max_groups_to_retrieve: setting }: WaadOptions): number {
   const limit = Number(setting === '' ? undefined : setting);
