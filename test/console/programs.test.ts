@@ -380,6 +380,14 @@ describe('a program that acts for an administrator', () => {
       expect((await call(access_token, `/users?${query}`)).status, query).to.be.within(400, 403);
     expect(user).not.to.have.any.keys('app_metadata', 'user_metadata');
     expect((await call(access_token, `/users/${id}/roles`)).status).to.equal(403);
+    // The console shows support the organizations of a user, and no list of them.
+    const more = await approved(support, {
+      client_id: 'all',
+      scope: 'read:organizations read:client_summary read:users',
+    });
+    for (const path of ['/organizations', '/clients?fields=client_id,name'])
+      expect((await call(more.access_token, path)).status, path).to.equal(403);
+    expect((await call(more.access_token, `/users/${id}/organizations`)).status).to.equal(200);
   });
 
   it('asks a role for nothing that it has, and cannot be approved', async () => {
@@ -649,6 +657,12 @@ describe('a program that acts for an administrator', () => {
       ...{ subject_token: access_token, subject_token_type: ACCESS_TOKEN },
     });
     expect([exchanged.status, exchanged.text.includes('access_token')]).to.deep.equal([400, false]);
+    const onBehalf = await token(agent, {
+      ...{ client_id: 'api-client', client_secret: 'api-secret', grant_type: EXCHANGE },
+      resource: 'https://api.example.test/',
+      ...{ subject_token: access_token, subject_token_type: ACCESS_TOKEN },
+    });
+    expect([onBehalf.status >= 400, onBehalf.text.includes('"access_token"')]).to.deep.equal([true, false]);
     const registered = await agent.request('/oidc/register', {
       headers,
       json: { redirect_uris: ['https://x.test/cb'] },
@@ -678,6 +692,23 @@ describe('a program that acts for an administrator', () => {
     const answer = await poll(device_code, { client_id: 'bound' });
     expect(answer.text).not.to.contain('access_token');
     expect(answer.status).to.equal(400);
+  });
+
+  it('is approved at the console’s own host, where it has one', async () => {
+    await server.stop();
+    const PORT = String(await freePort());
+    const consoleUrl = `https://127.0.0.1:${PORT}`;
+    server = await startConsole({
+      tenant: own,
+      env: { PORT, BASE_URL: `https://localhost:${PORT}`, CONSOLE_URL: consoleUrl },
+    });
+    const { user_code } = await asked();
+    const stranger = createAgent(server);
+    const at = await stranger.get(`/activate?user_code=${user_code}`);
+    expect(at.location).to.equal(`${consoleUrl}${PAGE}?user_code=${user_code}`);
+    expect((await stranger.get(PAGE)).status).to.equal(404);
+    const form = await stranger.get('/activate');
+    expect(form.headers['content-security-policy']).not.to.contain("form-action 'self'");
   });
 
   it('is not there without the console', async () => {
@@ -766,6 +797,20 @@ describe('an audience with an asterisk', () => {
       const answer = await ask({ audience: sent });
       expect([answer.status, answer.json().error], answer.text).to.deep.equal([403, 'access_denied']);
     });
+
+  it('is asked for by a command line with more than a hundred scopes, of which it gets those of its grant', async () => {
+    // As the vendor's asks: `openid`, and what it could ever need, whatever its tenant knows of it.
+    const nouns = Array.from({ length: 40 }, (_, n) => `some_long_noun_of_the_vendor_${n}`);
+    const more = nouns.flatMap((noun) =>
+      ['create', 'read', 'update', 'delete'].map((verb) => `${verb}:${noun}`),
+    );
+    const scope = ['openid', ...more, ...SCOPES].join(' ');
+    expect(scope.length).to.be.above(6_000);
+    const answer = await ask({ scope, audience: any() });
+    expect(answer.status, answer.text).to.equal(200);
+    const kept = (await server.store.collection('challenges').list({ limit: 1000 })).records;
+    expect(JSON.stringify(kept)).not.to.contain('some_long_noun');
+  });
 
   it('is one in the device flow alone', async () => {
     const agent = createAgent(server);

@@ -7,10 +7,13 @@ import http from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
+import { promisify, stripVTControlCharacters } from 'node:util';
 import { expect } from 'chai';
+import { changeRoleAsOperator } from '../../src/features/console/administrators/console-administrator-members.ts';
 import { storeConnectedAccount } from '../../src/users/users-connected-accounts.ts';
 import { createAgent, readForm } from '../support/agent.ts';
+import { launchBrowser } from '../support/browser.ts';
+import { addAdministrators, addressOf, PASSWORD } from '../support/console.ts';
 import { follow, submitLogin, tenant, token, USER } from '../support/flows.ts';
 import { freePort } from '../support/free-port.ts';
 import { messagesTo } from '../support/inbox.ts';
@@ -154,7 +157,10 @@ describe('the libraries of the hosted service for agents', () => {
 });
 
 describe('the MCP server of the hosted service', () => {
-  const SERVER = ['node', 'node_modules/@auth0/auth0-mcp-server/dist/index.js'];
+  const hasKeychain = () =>
+    isThere(['sh', '-c', 'command -v dbus-run-session && command -v gnome-keyring-daemon']);
+  const unlockedThen = (command: string) =>
+    `echo | gnome-keyring-daemon --unlock --components=secrets > /dev/null && ${command}`;
   let server: TestServer | undefined;
   let program: Program | undefined;
   before(async function () {
@@ -202,11 +208,9 @@ describe('the MCP server of the hosted service', () => {
   });
 
   it('logs in with the credentials of an application, keeps the token in the keychain, manages the tenant, and logs out', async function () {
-    if (!isThere(['sh', '-c', 'command -v dbus-run-session && command -v gnome-keyring-daemon'])) this.skip();
+    if (!hasKeychain()) this.skip();
     server = await startDotted();
-    const unlocked =
-      'echo | gnome-keyring-daemon --unlock --components=secrets > /dev/null && node keychain.mjs';
-    const running = await started(['dbus-run-session', '--', 'sh', '-c', unlocked], {
+    const running = await started(['dbus-run-session', '--', 'sh', '-c', unlockedThen('node keychain.mjs')], {
       AUTH0_DOMAIN: new URL(server.issuer).host,
       AUTH0_CLIENT_ID: 'manager',
       AUTH0_CLIENT_SECRET: 'manager-secret',
@@ -220,7 +224,8 @@ describe('the MCP server of the hosted service', () => {
     expect(output).to.match(/logout ended with 0: [\s\S]*No active authentication session found/);
   });
 
-  it('reaches this server by the device flow if its environment leads it here, and asks for an API that no tenant has', async () => {
+  it('logs an administrator in by the device flow, manages the tenant within their role, and logs out', async function () {
+    if (!hasKeychain()) this.skip();
     // Its `dist/auth/device-auth-flow.js` has the name of the hosted service's own tenant, client and audience in it.
     const name = 'auth0.auth0.com';
     const port = await freePort();
@@ -228,32 +233,86 @@ describe('the MCP server of the hosted service', () => {
       tenant: ownTenant(),
       env: { PORT: String(port), BASE_URL: `https://${name}` },
     });
-    const asked: string[] = [];
-    const proxy = http.createServer().on('connect', (request, socket: Socket) => {
-      asked.push(request.url ?? '');
-      const upstream = connect(port, '127.0.0.1', () => socket.write('HTTP/1.1 200 OK\r\n\r\n'));
-      for (const one of [socket, upstream]) one.on('error', () => socket.destroy());
-      socket.pipe(upstream).pipe(socket);
+    await addAdministrators(server);
+    const { proxyUrl, asked, closeProxy } = await leadingTo(name, port);
+    const { administrators, store } = server;
+    const next = http.createServer(async (_request, response) => {
+      const [editor] = await administrators.withEmail(addressOf('editor'));
+      await changeRoleAsOperator({ store }, editor?.id ?? '', 'viewer');
+      response.end();
     });
-    await once(proxy.listen(0, '127.0.0.1'), 'listening');
+    await once(next.listen(0, '127.0.0.1'), 'listening');
+    const browser = await launchBrowser(server.ca);
     try {
-      const command = ['init', '--client', 'claude', '--scopes', 'read:*', '--no-interaction'];
-      const running = await started([...SERVER, ...command], {
+      const running = await started(['dbus-run-session', '--', 'sh', '-c', unlockedThen('node device.mjs')], {
         NODE_USE_ENV_PROXY: '1',
-        HTTPS_PROXY: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`,
+        HTTPS_PROXY: proxyUrl,
         NODE_EXTRA_CA_CERTS: server.caFile,
+        NEXT: `http://127.0.0.1:${(next.address() as AddressInfo).port}`,
       });
-      expect(await running.ended, running.output()).to.equal(1);
-      expect(asked).to.deep.equal([`${name}:443`]);
-      expect(running.output())
-        .to.contain('access_denied')
-        .and.contain('Service not found: https://*.auth0.com/api/v2/');
+      const codeIn = () => /device code is: \W*([A-Z]{4}-[A-Z]{4})/.exec(plain(running.output()))?.[1];
+      await until(async () => running.hasEnded() || codeIn() !== undefined, every(200));
+      const userCode = codeIn() ?? '';
+      expect(userCode, running.output()).to.match(/^[A-Z]{4}-[A-Z]{4}$/);
+      const context = await browser.newContext({ proxy: { server: proxyUrl } });
+      const page = await context.newPage();
+      await page.goto(`https://${name}/activate?user_code=${userCode}`);
+      await page.locator('input[name="username"]').fill(addressOf('editor'));
+      await page.locator('input[name="password"]').fill(PASSWORD);
+      await page.locator('form button[type="submit"]').first().click();
+      await page.waitForURL((url) => url.pathname === '/console/device');
+      expect(await page.locator('.device-code').textContent()).to.contain(userCode);
+      expect(await page.locator('main').textContent())
+        .to.contain('create:clients')
+        .and.to.contain('MCP server');
+      await page.locator('button[value="approve"]').click();
+      await page.waitForURL((url) => url.pathname === '/console/agents/programs');
+      expect(await running.ended, running.output()).to.equal(0);
+      const [before = '', after = ''] = plain(running.output()).split('AFTER');
+      expect(before)
+        .to.match(/init ended with 0/)
+        .and.to.match(/Active authentication session[\s\S]*auth0\.auth0\.com/);
+      expect(before).to.match(managed).and.not.to.contain('ERROR');
+      expect(after).to.match(/auth0_create_application: ERROR/);
+      expect(after)
+        .to.match(/auth0_list_applications: (?!ERROR)/)
+        .and.to.match(/auth0_list_logs: (?!ERROR)/);
+      expect(after).to.match(/logout ended with 0[\s\S]*No active authentication session found/);
+      expect([...new Set(asked)]).to.deep.equal([`${name}:443`]);
+      await page.goto(`https://${name}/console/agents/programs`);
+      await page.locator('main table form button').click();
+      await page.waitForURL((url) => url.searchParams.get('said')?.endsWith('ended') === true);
     } finally {
-      proxy.close();
-      proxy.closeAllConnections();
+      next.close();
+      await browser.close();
+      closeProxy();
     }
   });
 });
+
+/** Returns what a terminal shows, without its colours. */
+const plain = (text: string) => stripVTControlCharacters(text);
+
+/** Starts a proxy that leads a name to a port of this machine, and nothing anywhere else. */
+async function leadingTo(name: string, port: number) {
+  const asked: string[] = [];
+  const proxy = http.createServer().on('connect', (request, socket: Socket) => {
+    asked.push(request.url ?? '');
+    if (request.url !== `${name}:443`) return socket.end('HTTP/1.1 403 Forbidden\r\n\r\n');
+    const upstream = connect(port, '127.0.0.1', () => socket.write('HTTP/1.1 200 OK\r\n\r\n'));
+    for (const one of [socket, upstream]) one.on('error', () => socket.destroy());
+    socket.pipe(upstream).pipe(socket);
+  });
+  await once(proxy.listen(0, '127.0.0.1'), 'listening');
+  return {
+    asked,
+    proxyUrl: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`,
+    closeProxy: () => {
+      proxy.close();
+      proxy.closeAllConnections();
+    },
+  };
+}
 
 /** Installs the libraries for Node.js. */
 async function installed(): Promise<void> {
@@ -317,6 +376,7 @@ function ownTenant(provider = 'https://provider.example.test') {
     clientGrants: [
       ...tenant.clientGrants,
       { client_id: 'manager', audience: 'https://any/api/v2/', scope: MANAGES, subject_type: 'client' },
+      { client_id: builtIn.client_id, audience: 'https://any/api/v2/', scope: MANAGES, subject_type: 'user' },
     ],
     resourceServers: [
       ...tenant.resourceServers,

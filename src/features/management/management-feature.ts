@@ -28,7 +28,7 @@ import { managementAudience } from './management-audience.ts';
 import { managementEvents, managementLimits } from './management-declaration.ts';
 import { managementShape } from './management-errors.ts';
 import { roleRefusal } from './roles/administrator-roles.ts';
-import { executeForRole } from './roles/role-call.ts';
+import { executeForProgram } from './roles/role-call.ts';
 
 // Routes for the calls of the Management API.
 
@@ -82,7 +82,7 @@ async function answer<D>(
   const { role } = caller;
   const response = await (role === undefined
     ? execute(deps, call, request, input)
-    : executeForRole(deps, role, call, request, input));
+    : executeForProgram(deps, role, call, request, input));
   ctx.status = response.status;
   ctx.set('Cache-Control', 'no-store');
   if (response.body === undefined) ctx.body = null;

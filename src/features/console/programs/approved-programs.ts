@@ -249,7 +249,10 @@ function lifetimeOf(api: ResourceServer): number {
   return Math.min(api.token_lifetime, MAX_SECONDS);
 }
 
-/** Returns what an approval is worth now; undefined for nothing, because of its administrator or application, or without the console. */
+/**
+ * Returns what an approval is worth now; undefined for nothing, because of its administrator or application, or without the
+ * console.
+ */
 async function judge(
   deps: ProgramDependencies,
   {

@@ -57,6 +57,14 @@ const USER_CALLS =
 
 const isVisibleCall = (name: string): boolean => USER_CALLS.test(name) && !HIDDEN_CALLS.has(name);
 
+/**
+ * Reports whether a role may read by itself what a call answers. Pages show support some of what others answer, such as the
+ * names of a user's organizations.
+ */
+export function mayReadDirectly(role: AdministratorRole, name: string): boolean {
+  return role !== 'support' || !name.startsWith('GET ') || isVisibleCall(name);
+}
+
 /** Reports whether a role may make a call without restriction, apart from its scopes. @param name method and path. */
 export function mayCallUnrestricted(role: AdministratorRole, name: string): boolean {
   return role !== 'support' || isVisibleCall(name) || ALLOWED_CHANGES[name] === 'any';
