@@ -199,7 +199,7 @@ describe('an option of a connection in force', () => {
             digestAlgorithm: 'sha512',
             protocolBinding: POST,
           }),
-          connection('corp', 'ad', ldap({})),
+          connection('corp', 'ad', ldap({}), { display_name: 'The archive', show_as_button: true }),
           connection(
             'corp-first',
             'auth0-adldap',
@@ -408,6 +408,12 @@ describe('an option of a connection in force', () => {
         const { text } = await follow(agent, first, server.url);
         expect(text).to.contain('src="https://cdn.example.test/logo.svg"').and.contain('The workshop');
         expect(text).to.not.contain('The attic');
+        // Of a directory there is no button, which its verdict says.
+        expect(text).to.not.contain('The archive');
+        const said = (strategy: string) =>
+          statementsOf(RULES, { strategy, show_as_button: true }, ['connections'], { strategy });
+        expect(said('ad').map(({ verdict }) => verdict)).to.deep.equal(['not in force']);
+        expect(said('bitbucket')).to.deep.equal([]);
       },
     ],
     [

@@ -19,6 +19,8 @@ const UNREAD_OF_ENTRA = ['admin', 'provisioning_errors', 'puid', 'telephoneNumbe
 /** For attributes that this server reads neither from Google nor from Microsoft. */
 const isTrueOfDirectories = (value: unknown, { strategy }: Item) =>
   value === true && [...GOOGLE_DIRECTORIES, 'waad'].includes(strategy);
+/** The strategies whose users type their password of a directory. */
+const DIRECTORIES: readonly unknown[] = ['ad', 'auth0-adldap'];
 /** The strategies of which an object among the options may be something to notice. */
 const WITH_OBJECTS: readonly unknown[] = ['adfs'];
 
@@ -85,6 +87,10 @@ const SILENT_OPTIONS = [
 export const connectionRules: Rules = {
   ...common('databases'),
   ...common('connections'),
+  'connections.show_as_button': absent(
+    'the login page has no button for a directory: the domain of an address leads to it, or the application that names it',
+    (value, { strategy }) => value === true && DIRECTORIES.includes(strategy),
+  ),
   'databases.options.custom_password_hash': absent(
     'the action that checks hashes of an own kind is not run: users with such a hash cannot log in',
   ),
