@@ -19,8 +19,8 @@ const RELATIVE = /^\.{1,2}[\\/][^<>\n\r;(){}]+$/;
 export const OUTSIDE = 'it is not in the folder of the tenant file';
 
 interface IncludedFiles {
-  /** The folder of the tenant file. Paths lead to nothing outside of it. */
-  directory: string;
+  /** The folder of the tenant file. Paths lead to nothing outside of it. Without one, there are no files. */
+  directory: string | undefined;
   /** Returns the folders in which a member's file is looked for; none for a member that is never a path. */
   foldersOf(path: readonly string[]): string[];
   values: Values;
@@ -32,13 +32,15 @@ interface IncludedFiles {
   onFile(path: string): void;
 }
 
-/** Replaces paths in a document by the contents of their files. */
+/** Replaces paths in a document by the contents of their files, and takes the backslash away that keeps a text from being one. */
 export function readIncludedFiles(document: unknown, options: IncludedFiles): unknown {
   const { directory, foldersOf, values, faults, onFault, onFile } = options;
   return mapStrings(document, [], (text, path) => {
-    if (!mayBeFile(path) || !isPath(text)) return text;
+    if (!mayBeFile(path) || !isLikePath(text)) return text;
     const folders = foldersOf(path);
     if (folders.length === 0) return text;
+    if (text.startsWith('\\') && isLikePath(text.slice(1))) return text.slice(1);
+    if (directory === undefined || !isPath(text)) return text;
     const name = text.trim().replaceAll('\\', '/');
     const named = [
       ...folders.map((folder) => (isAbsolute(name) ? name : join(folder, name))),
@@ -76,6 +78,16 @@ function fromItsFolder(directory: string, name: string): string[] {
 export const isPath = (text: string): boolean =>
   text.length <= MAX_PATH && (RELATIVE.test(text.trim()) || FILE_NAME.test(text.trim()));
 
+/** Returns whether a text is a path, or would be one without backslashes before it. */
+const isLikePath = (text: string): boolean => isPath(text) || isPath(text.replace(/^\\+/, ''));
+
+/**
+ * Returns a document in which {@link readIncludedFiles} finds no paths and returns the same texts: who may write a message at the
+ * Management API must not have a file read into it when an export is applied.
+ */
+export const escapePaths = (document: unknown): unknown =>
+  mapStrings(document, [], (text, path) => (mayBeFile(path) && isLikePath(text) ? `\\${text}` : text));
+
 /** Returns whether there is a file; not for what is no path to the system, such as one that is too long. */
 export function isFile(path: string): boolean {
   try {
@@ -103,7 +115,7 @@ interface JsonPart {
  */
 export function withJsonFiles(
   source: Source,
-  { directory, values, onFile }: Pick<IncludedFiles, 'directory' | 'values' | 'onFile'>,
+  { directory, values, onFile }: Pick<IncludedFiles, 'values' | 'onFile'> & { directory: string },
 ): Source {
   const document = source.value as Readonly<Record<string, unknown>> | undefined;
   const { screenRenderers: renderers } = Object(document?.prompts) as { screenRenderers?: unknown };

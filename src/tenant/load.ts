@@ -188,17 +188,14 @@ function documentOf(
   const placedFaults = [...whole.faults, ...unset.map((one) => placed(one, whole.placeOf(pathOf(one))))];
   const { value, placeOf, foldersOf } = withoutItems({ ...managed, value: filled }, unmanaged);
   const faults: string[] = [];
-  const complete =
-    directory === undefined
-      ? value
-      : readIncludedFiles(value, {
-          directory,
-          foldersOf,
-          values,
-          faults,
-          onFault: (file, { line, message }) => placedFaults.push(placed(message, { file, line })),
-          onFile,
-        });
+  const complete = readIncludedFiles(value, {
+    directory,
+    foldersOf,
+    values,
+    faults,
+    onFault: (file, { line, message }) => placedFaults.push(placed(message, { file, line })),
+    onFile,
+  });
   return {
     document: unmanaged === undefined ? complete : { ...(complete as object), unmanaged },
     faults: [...placedFaults, ...faults.map((one) => placed(one, placeOf(pathOf(one))))],

@@ -5,6 +5,7 @@ import { tenantFileSchema } from '../records/tenant/tenant.ts';
 import { guardianSections } from '../records/users/guardian.ts';
 import type { Store } from '../store/contract.ts';
 import { documentSectionsOf, isDeclarable } from './documents.ts';
+import { escapePaths } from './included-files.ts';
 import { storedRecords, type TenantRecords } from './tenant-records.ts';
 import { escapeVariables } from './variables.ts';
 
@@ -16,7 +17,7 @@ const HEADER = `# A tenant of Gatehouse, as exported. It holds the applications'
 export async function exportTenant(store: Store): Promise<string> {
   const { file, notHeld } = await tenantDocument(store);
   const header = [HEADER, ...notHeld.map((kind) => `${NOT_HELD}${kind}\n`)].join('');
-  return header + stringify(escapeVariables(file), { aliasDuplicateObjects: false });
+  return header + stringify(escapePaths(escapeVariables(file)), { aliasDuplicateObjects: false });
 }
 
 export interface StoredTenant {

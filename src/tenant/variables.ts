@@ -42,10 +42,15 @@ const isVariable = (
     : /^\w+$/.test(hashed) || mappings.has(hashed);
 };
 
-// A value may contain what looks like a variable. This character, which no text contains (Unicode 23.7), keeps it from being
-// replaced in turn; it is taken out at the end.
+// A value may contain what looks like a variable. This character, which is in no text of a language (Unicode 23.7), keeps it from
+// being replaced in turn; one is taken out at the end. Where it stands so in a text itself, an export writes one more.
 const GUARD = '\uFDD0';
-const guarded = (value: string) => value.replace(/\$(?=\{)|#(?=#)|@(?=@)/g, `$&${GUARD}`);
+const guarded = (value: string) =>
+  value.replace(/\$(?=\uFDD0*\{)|#(?=\uFDD0*#)|@(?=\uFDD0*@)/g, `$&${GUARD}`);
+const unguarded = (text: string) =>
+  text.replace(/(\$)\uFDD0(?=\uFDD0*\{)|(#)\uFDD0(?=\uFDD0*#)|(@)\uFDD0(?=\uFDD0*@)/g, '$1$2$3');
+/** Guards what {@link unguarded} would change. */
+const guardedAgain = (text: string) => (unguarded(text) === text ? text : guarded(text));
 
 /** Returns a value as JSON: itself if it is JSON, such as a list or a number, else as a string. */
 function jsonOf(value: string): string {
@@ -203,7 +208,7 @@ export function fillIn(document: unknown, values: Values, { faults, warnings }: 
       return whole;
     }),
   );
-  return mapStrings(filled, [], (text) => text.replaceAll(GUARD, ''));
+  return mapStrings(filled, [], unguarded, unguarded);
 }
 
 /** Replaces `##NAME##` and `@@NAME@@` in a file that a tenant file names. `${NAME}` is JavaScript or a text's own there. */
@@ -234,13 +239,13 @@ export const marksIn = (text: string, { braced: isBraced }: { braced: boolean })
 
 /** Escapes a document so that {@link fillIn} returns it unchanged. */
 export function escapeVariables(document: unknown): unknown {
-  return mapStrings(document, [], (text, path) =>
+  const escaped = (text: string, path: readonly string[]) =>
     text.replace(VARIABLE, (whole: string, hashed?: string, json?: string, braced?: string) =>
       (braced !== undefined && isText(path)) || !isVariable(valuesOf({}), { hashed, json })
         ? whole
         : `\\${whole}`,
-    ),
-  );
+    );
+  return mapStrings(document, [], (text, path) => escaped(guardedAgain(text), path), guardedAgain);
 }
 
 /** Returns a path as faults have it: `clients[0].name`. */
@@ -250,20 +255,21 @@ export const pathText = (path: readonly string[]): string =>
     .join('')
     .replace(/^\./, '');
 
-/** Returns a document with each of its strings changed. */
+/** Returns a document with each of its strings changed, and the names of its members. */
 export function mapStrings(
   value: unknown,
   path: readonly string[],
   change: (text: string, path: readonly string[]) => string,
+  changeName = (name: string) => name,
 ): unknown {
   if (typeof value === 'string') return change(value, path);
   if (Array.isArray(value))
-    return value.map((item, index) => mapStrings(item, [...path, String(index)], change));
+    return value.map((item, index) => mapStrings(item, [...path, String(index)], change, changeName));
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(
     Object.entries(value).map(([key, item]) => [
-      key.replaceAll(GUARD, ''),
-      mapStrings(item, [...path, key], change),
+      changeName(key),
+      mapStrings(item, [...path, key], change, changeName),
     ]),
   );
 }

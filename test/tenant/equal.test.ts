@@ -1,6 +1,7 @@
 // Export and apply are inverse: the tenant is identical byte for byte, also after changes by the Management API.
 import { randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { parse } from 'yaml';
@@ -8,7 +9,7 @@ import { managementApi } from '../../src/features/management/api.ts';
 import { createLog } from '../../src/runtime/log.ts';
 import type { OrderDependencies } from '../../src/server/administration/order.ts';
 import { runOrder } from '../../src/server/administration/orders.ts';
-import { parseTenant, readTenant, type TenantFault } from '../../src/tenant/load.ts';
+import { loadTenantFile, parseTenant, readTenant, type TenantFault } from '../../src/tenant/load.ts';
 import { EXAMPLE } from '../management/example.ts';
 import { createAgent } from '../support/agent.ts';
 import {
@@ -89,6 +90,44 @@ describe('a tenant that is exported and applied', () => {
     server = await startServer({ tenant: { ...parseTenant(first, {}).tenant } });
     // Its URL is another: the system chooses the port.
     expect((await exported()).replaceAll(server.issuer, issuer)).to.equal(first);
+  });
+
+  it('keeps texts that look like files, so that nobody who may write a message has a file read into it', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'tenant-texts-'));
+    try {
+      writeFileSync(join(folder, '.env'), 'SECRET=of the machine');
+      writeFileSync(join(folder, 'page.html'), '<p>of the machine</p>');
+      const texts = ['./.env', '\\./.env', '\\\\page.html', ' ./page.html', 'page.html', '\\##A##/page.html'];
+      const partials = Object.fromEntries(texts.map((text, n) => [`login-${n}`, { form: text }]));
+      server = await startServer({
+        tenant: {
+          ...EVERYTHING,
+          emailTemplates: EVERYTHING.emailTemplates.map((one) => ({ ...one, body: './.env' })),
+          pages: EVERYTHING.pages.map((one) => ({ ...one, html: '.\\page.html' })),
+          prompts: { ...EVERYTHING.prompts, partials: { login: partials } },
+        },
+      });
+      const first = await exported();
+      const file = join(folder, 'tenant.yaml');
+      writeFileSync(file, first);
+      const { tenant: read } = await loadTenantFile(file, {});
+      expect(JSON.stringify(read)).not.to.contain('of the machine');
+      expect(await runOrder(deps(), { command: 'apply', tenant: read })).to.deep.equal([]);
+      expect(await reapplied(first)).to.deep.equal([]);
+      expect(await exported()).to.equal(first);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+
+  it('keeps a character in names that guards values of variables', async () => {
+    const names = ['guard ab', 'guard a\uFDD0b', '##A##', '#\uFDD0#A##', '#\uFDD0\uFDD0#A##', '\uFDD0'];
+    const roles = names.map((name) => ({ name, description: name }));
+    server = await startServer({ tenant: { ...EVERYTHING, roles: [...EVERYTHING.roles, ...roles] } });
+    const first = await exported();
+    expect(await reapplied(first)).to.deep.equal([]);
+    const read = await server.store.collection('roles').list({ limit: 50 });
+    expect(read.records.map(({ name }) => name)).to.include.members(names);
   });
 
   it('keeps changes of the Management API', async () => {
