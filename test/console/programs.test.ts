@@ -672,6 +672,16 @@ describe('a program that acts for an administrator', () => {
       form: { client_id: 'api-client', client_secret: 'api-secret', token: access_token },
     });
     expect([introspected.status, introspected.json()]).to.deep.equal([200, { active: false }]);
+    // Nor where it is the application of the Management API.
+    const ofApi = await server.store.collection('clients').update('api-client', (now) => ({
+      ...now,
+      resource_server_identifier: ownAudience(),
+    }));
+    expect(ofApi?.resource_server_identifier).to.equal(ownAudience());
+    const again = await agent.request('/oauth/introspect', {
+      form: { client_id: 'api-client', client_secret: 'api-secret', token: access_token },
+    });
+    expect([again.status, again.json()]).to.deep.equal([200, { active: false }]);
     // A part of it that is changed, a token of somebody else with its ticket, and its ticket alone.
     const [head, , signature] = access_token.split('.');
     const forged = Buffer.from(JSON.stringify({ ...payload(access_token), azp: 'assistant' })).toString(
