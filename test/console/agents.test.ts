@@ -220,6 +220,12 @@ describe('the agents in the console', () => {
       }
     });
 
+    it('whose access goes to a program on the user’s own device are shown with just that', async () => {
+      const id = await add(4, { client: { callbacks: ['http://127.0.0.1/cb'] } });
+      for (const path of [`${PATH}?text=${id}`, agentPath(id)])
+        expect((await owner.get(path)).text, path).to.contain('A program on the user’s own device');
+    });
+
     it('that an administrator made are apart, and first-party ones are no agents', async () => {
       const { text } = await owner.get(PATH);
       expect(text).to.contain(agentPath('partner'));
