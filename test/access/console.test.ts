@@ -17,7 +17,15 @@ const EVERYBODY = [
   ...['', '/log', '/log/:id', '/resources', '/again', '/open', '/apis', '/organizations', '/roles'],
   ...['/security', '/password'],
 ].map((path) => `GET /console${path}`);
-const OWN = ['POST /console/password', 'POST /console/logout'];
+const OWN = [
+  'POST /console/password',
+  'POST /console/logout',
+  // Their programs, which may do no more than they.
+  'GET /console/device',
+  'POST /console/device',
+  'GET /console/agents/programs',
+  'POST /console/agents/programs',
+];
 
 /** What an owner may alone. */
 const isForOwners = (key: string) => / \/console\/administrators(\/|$)/.test(key);

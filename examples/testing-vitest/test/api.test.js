@@ -15,7 +15,8 @@ describe('the API of notes', () => {
     tls.setDefaultCACertificates([...tls.getCACertificates('default'), gatehouse.ca]);
     server = createApi({ issuer: gatehouse.issuer, audience: AUDIENCE }).listen(0, 'localhost');
     await once(server, 'listening');
-  });
+    // Milliseconds, on a busy machine.
+  }, 60_000);
   afterAll(async () => {
     server?.close();
     await gatehouse?.stop();
