@@ -1,10 +1,11 @@
 // The files of a tenant that moves out, as the hosted service's deploy tool lays them out: one YAML file with scripts, pages and
 // messages beside it, or a folder of JSON files. Gatehouse reads both (src/tenant/tenant-folder.ts, src/tenant/included-files.ts).
+import { isJsonObject } from '../runtime/json.ts';
 import { GATEHOUSE_FILE } from '../tenant/gatehouse-file.ts';
 import { nameOf, SECTION_KEYS } from '../tenant/sections.ts';
 import { SECTION_FILES, SECTION_FOLDERS } from '../tenant/tenant-folder.ts';
 import { fileNames } from './file-names.ts';
-import type { Members } from './leaving-sections.ts';
+import { type Members, text } from './leaving-sections.ts';
 import type { LeavingTenant } from './leaving-tenant.ts';
 import { jsonText, yamlText } from './plain-text.ts';
 
@@ -46,11 +47,6 @@ interface Layout {
   add(path: string, content: string): void;
 }
 
-const text = (value: unknown): string => (typeof value === 'string' ? value : '');
-
-const isMembers = (value: unknown): value is Members =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
 const itemsOf = (value: unknown): Members[] => (Array.isArray(value) ? (value as Members[]) : []);
 
 /** Returns what an item's file is named for. */
@@ -63,8 +59,8 @@ function withScriptFiles(
   database: Members,
   { folder, start }: { folder: string; start: string },
 ): Members {
-  const options = isMembers(database.options) ? database.options : {};
-  if (!isMembers(options.customScripts)) return database;
+  const options = isJsonObject(database.options) ? database.options : {};
+  if (!isJsonObject(options.customScripts)) return database;
   const scripts = Object.entries(options.customScripts).map(([name, script]): [string, unknown] => {
     if (typeof script !== 'string') return [name, script];
     const file = `${layout.nameIn(folder, name)}.js`;
@@ -77,7 +73,8 @@ function withScriptFiles(
 /** Moves the mail of a passwordless connection into a file. */
 function withMailFile(layout: Layout, connection: Members, name: string): Members {
   const { options } = connection;
-  if (connection.strategy !== 'email' || !isMembers(options) || !isMembers(options.email)) return connection;
+  if (connection.strategy !== 'email' || !isJsonObject(options) || !isJsonObject(options.email))
+    return connection;
   layout.add(`connections/${name}.html`, text(options.email.body));
   return { ...connection, options: { ...options, email: { ...options.email, body: `./${name}.html` } } };
 }
@@ -138,12 +135,12 @@ function writeYaml(layout: Layout, sections: Members): string[] {
   const changed = Object.entries(sections).map(([section, value]): [string, unknown] => {
     const change = changes[section];
     if (change !== undefined && Array.isArray(value)) return [section, itemsOf(value).map(change)];
-    if (section === 'branding' && isMembers(value) && Array.isArray(value.templates)) {
+    if (section === 'branding' && isJsonObject(value) && Array.isArray(value.templates)) {
       const template = textIn('branding_templates', 'body', 'html', 'templates');
       const named = (item: Members) => ({ ...template({ ...item, name: item.template }), name: undefined });
       return [section, { ...value, templates: itemsOf(value.templates).map(named) }];
     }
-    if (section === 'prompts' && isMembers(value) && Array.isArray(value.screenRenderers)) {
+    if (section === 'prompts' && isJsonObject(value) && Array.isArray(value.screenRenderers)) {
       const renderers = itemsOf(value.screenRenderers).map((one) => {
         const folder = 'prompts/screenRenderSettings';
         const name = `${layout.nameIn(folder, `${text(one.prompt)}_${text(one.screen)}`)}.json`;
@@ -204,9 +201,9 @@ function writeFolder(layout: Layout, sections: Members): string[] {
         ? undefined
         : (item: Members) => json(`${folder}/${layout.nameIn(folder, titleOf(section, item))}.json`, item));
     if (write !== undefined && Array.isArray(value)) for (const item of itemsOf(value)) write(item);
-    else if (section === 'branding' && isMembers(value)) writeBranding(layout, value);
-    else if (section === 'prompts' && isMembers(value)) writePrompts(layout, value);
-    else if (section === 'attackProtection' && isMembers(value))
+    else if (section === 'branding' && isJsonObject(value)) writeBranding(layout, value);
+    else if (section === 'prompts' && isJsonObject(value)) writePrompts(layout, value);
+    else if (section === 'attackProtection' && isJsonObject(value))
       forTool.push(...writeProtection(layout, value));
     else {
       const file = Object.entries(SECTION_FILES).find(([, path]) => path.length === 1 && path[0] === section);
@@ -230,7 +227,7 @@ function writeBranding(layout: Layout, { templates, ...branding }: Members): voi
 function writePrompts(layout: Layout, { customText, partials, screenRenderers, ...settings }: Members): void {
   layout.add('prompts/prompts.json', jsonText(settings));
   if (customText !== undefined) layout.add('prompts/custom-text.json', jsonText(customText));
-  if (isMembers(partials)) {
+  if (isJsonObject(partials)) {
     const all = Object.entries(partials).map(([prompt, screens]): [string, unknown] => {
       const byScreen = Object.entries(Object(screens) as Members).map(
         ([screen, places]): [string, unknown] => {

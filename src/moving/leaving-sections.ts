@@ -2,15 +2,16 @@
 // Gatehouse knows. A section that is added to the tenant file does not compile until it has its place here.
 // docs/understand/decisions/moving.md#what-move-out-writes-is-read-by-the-deploy-tool-and-by-gatehouse-alike
 import { createPublicKey } from 'node:crypto';
-import { isManagementAudience, isMyAccountAudience } from '../records/clients/apis.ts';
+import { isOwnAudience } from '../records/clients/apis.ts';
 import { credentialId } from '../records/clients/client-keys.ts';
 import type { tenantFileSchema } from '../records/tenant/tenant.ts';
+import { isJsonObject } from '../runtime/json.ts';
 import { THEME, TOOL_NAMES } from './tool-names.ts';
 
 export type Members = Readonly<Record<string, unknown>>;
 
 /** What happens to an item: the form that the tool takes, or why it takes none. */
-type Taken = { item: Members } | { refused: string };
+export type Taken = { item: Members } | { refused: string };
 
 export interface SectionPlace {
   /**
@@ -30,10 +31,8 @@ type SectionName = keyof typeof tenantFileSchema.shape;
 const refusedUnless = (isTaken: boolean, refused: string, item: Members): Taken =>
   isTaken ? { item } : { refused };
 
-const text = (value: unknown): string => (typeof value === 'string' ? value : '');
-
-const isMembers = (value: unknown): value is Members =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
+/** Returns a member that is a text; an empty one for anything else. */
+export const text = (value: unknown): string => (typeof value === 'string' ? value : '');
 
 /** Whether a text fits a pattern of the tool's for names of rules. */
 const isRuleName = (name: unknown): boolean => /^[^-\s][a-zA-Z0-9-\s]+[^-\s]$/.test(text(name));
@@ -42,7 +41,7 @@ const isRuleName = (name: unknown): boolean => /^[^-\s][a-zA-Z0-9-\s]+[^-\s]$/.t
 function withToolKeys(client: Members): Taken {
   if (/[<>]/.test(text(client.name))) return { refused: 'the hosted service takes no < or > in a name' };
   const methods = client.client_authentication_methods;
-  if (!isMembers(methods)) return { item: client };
+  if (!isJsonObject(methods)) return { item: client };
   const keyed = Object.entries(methods).map(([method, value]) => {
     const { credentials } = Object(value) as { credentials?: unknown };
     return [
@@ -58,7 +57,7 @@ function withToolKeys(client: Members): Taken {
 function toolKey(credential: Members): Members | undefined {
   const { name, kid, jwk, credential_type: type, subject_dn } = credential;
   const named = { name: text(name ?? kid) || credentialId(credential), credential_type: type };
-  const pem = credential.pem ?? (isMembers(jwk) ? pemOf(jwk) : undefined);
+  const pem = credential.pem ?? (isJsonObject(jwk) ? pemOf(jwk) : undefined);
   return pem === undefined ? { ...named, subject_dn } : { ...named, pem };
 }
 
@@ -94,7 +93,7 @@ function withToolRule(acl: Members): Taken {
 }
 
 const memberOf = (value: unknown, name: string): unknown =>
-  isMembers(value) && Object.hasOwn(value, name) ? value[name] : undefined;
+  isJsonObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
 
 /**
  * Returns an Action with what the tool exports of one; the rest is what Gatehouse keeps of its versions. The tool knows one code, and
@@ -104,7 +103,7 @@ function withToolCode(
   action: Members,
   { deployed, deployed_version: version, deployed_secrets }: Members,
 ): Taken {
-  const isVersion = deployed !== true && isMembers(version);
+  const isVersion = deployed !== true && isJsonObject(version);
   const { code, dependencies, modules, runtime } = isVersion ? version : action;
   const used = [modules ?? []].flat() as Members[];
   return {
@@ -158,19 +157,15 @@ const withBody = (template: Members): Taken => ({ item: { ...template, body: tex
  */
 function withToolOptions(connection: Members): Taken {
   const { options, strategy } = connection;
-  if (strategy === 'samlp' && isMembers(options)) {
+  if (strategy === 'samlp' && isJsonObject(options)) {
     const { issuer: _, ...known } = options;
     return { item: { ...connection, options: known } };
   }
   if (strategy !== 'email') return { item: connection };
   const email = memberOf(options, 'email');
-  const mail = { ...(isMembers(email) ? email : {}), body: text(memberOf(email, 'body')) };
-  return { item: { ...connection, options: { ...(isMembers(options) ? options : {}), email: mail } } };
+  const mail = { ...(isJsonObject(email) ? email : {}), body: text(memberOf(email, 'body')) };
+  return { item: { ...connection, options: { ...(isJsonObject(options) ? options : {}), email: mail } } };
 }
-
-/** The APIs of the tenant itself have other identifiers there. */
-const isOwnAudience = (audience: unknown) =>
-  isManagementAudience(text(audience)) || isMyAccountAudience(text(audience));
 
 /** A section that only Gatehouse knows. */
 const OURS = 'ours';
@@ -199,7 +194,7 @@ export const SECTIONS: Readonly<Record<SectionName, SectionPlace | typeof OURS>>
   clientGrants: {
     ours: ['id'],
     form: (grant) =>
-      isOwnAudience(grant.audience)
+      isOwnAudience(text(grant.audience))
         ? {
             refused:
               'the API is the tenant’s own and has another identifier there: authorize the application for it there',
@@ -337,7 +332,7 @@ export const SECTIONS: Readonly<Record<SectionName, SectionPlace | typeof OURS>>
 function withGrantsByName(organization: Members): Taken {
   const { client_grants: grants, ...rest } = organization;
   if (!Array.isArray(grants)) return { item: organization };
-  return { item: { ...rest, client_grants: grants.filter(isMembers) } };
+  return { item: { ...rest, client_grants: grants.filter(isJsonObject) } };
 }
 
 /** The groups of a theme, all of which the tool wants. */

@@ -1,11 +1,12 @@
 // A tenant that moves out, in two parts: what the hosted service's deploy tool takes, and what only Gatehouse knows. Joined again
 // they are the tenant as it was.
+import { isJsonObject } from '../runtime/json.ts';
 import { type GATEHOUSE_FORM as Form, GATEHOUSE_FORM, type GatehouseFile } from '../tenant/gatehouse-file.ts';
 import { isPath } from '../tenant/included-files.ts';
 import { nameOf, SECTION_KEYS } from '../tenant/sections.ts';
 import { isText, mayBeFile } from '../tenant/text-members.ts';
 import { mapStrings, marksIn } from '../tenant/variables.ts';
-import { type Members, SECTIONS, type SectionPlace } from './leaving-sections.ts';
+import { type Members, SECTIONS, type SectionPlace, type Taken } from './leaving-sections.ts';
 import { TOOL_SECTIONS } from './tool-names.ts';
 
 export interface LeavingTenant {
@@ -38,7 +39,7 @@ export function leavingTenant(document: Members): LeavingTenant {
       for (const one of split.refused) refused.push(one);
     } else {
       const { item } = (
-        isMembers(value) && place !== undefined ? taken(place as SectionPlace, value) : { item: value }
+        isJsonObject(value) && place !== undefined ? taken(place as SectionPlace, value) : { item: value }
       ) as { item: unknown };
       sections[section] = item;
       const rest = difference(value, item, [section]);
@@ -62,9 +63,6 @@ export function leavingTenant(document: Members): LeavingTenant {
   };
 }
 
-const isMembers = (value: unknown): value is Members =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
 function splitItems(
   section: string,
   place: SectionPlace | undefined,
@@ -79,34 +77,24 @@ function splitItems(
   };
   const names = new Set<unknown>();
   const shared = section === 'clients' ? sharedNames(all) : names;
-  for (const item of all) {
-    const form = place === undefined ? { item } : taken(place, item);
+  const formOf = (item: Members): Taken => {
     const { name } = item;
-    const refusal =
-      'refused' in form
-        ? form.refused
-        : shared.has(name)
-          ? refusalOfShared(section)
-          : typeof name === 'string' && name in {}
-            ? 'the deploy tool stops at this name, which it takes for a part of JavaScript'
-            : undefined;
-    if (refusal !== undefined) {
-      split.items.push(item);
-      split.refused.push(`${section} ${nameOf(section, item)}: ${refusal}`);
-      continue;
-    }
+    const form = place === undefined ? { item } : taken(place, item);
+    if ('refused' in form) return form;
+    if (shared.has(name)) return { refused: refusalOfShared(section) };
+    if (typeof name === 'string' && name in {})
+      return { refused: 'the deploy tool stops at this name, which it takes for a part of JavaScript' };
     if (name !== undefined) names.add(name);
-    const part =
-      section === 'clients'
-        ? (form as { item: Members }).item
-        : withReferences(form as { item: Members }, theirs);
-    if (part === undefined) {
+    return section === 'clients' ? form : withReferences(form.item, theirs);
+  };
+  for (const item of all) {
+    const form = formOf(item);
+    if ('refused' in form) {
       split.items.push(item);
-      split.refused.push(
-        `${section} ${nameOf(section, item)}: the application’s name is not its alone, or the deploy tool does not take it`,
-      );
+      split.refused.push(`${section} ${nameOf(section, item)}: ${form.refused}`);
       continue;
     }
+    const part = form.item;
     split.taken.push(part);
     const rest = difference(item, part, [section, '0']);
     if (rest !== undefined) split.members.push({ ...keyMembers(section, part), ...(rest as object) });
@@ -148,18 +136,16 @@ function referencesTo(clients: unknown): (reference: unknown) => unknown {
   return (one) => references.get(one) ?? one;
 }
 
-/** Returns an item that refers to applications as the tool knows them; undefined if it is for one that it does not know so. */
-function withReferences(
-  { item }: { item: Members },
-  theirs: (reference: unknown) => unknown,
-): Members | undefined {
+/** Returns an item that refers to applications as the tool knows them, unless it is for one that it does not know so. */
+function withReferences(item: Members, theirs: (reference: unknown) => unknown): Taken {
   const { client_id: id, enabled_clients: enabled, client_grants: grants, options } = item;
   // What an item is known by is the same in both parts.
-  if (id !== undefined && theirs(id) !== id) return undefined;
+  if (id !== undefined && theirs(id) !== id)
+    return { refused: 'the application’s name is not its alone, or the deploy tool does not take it' };
   const kept = (all: unknown[]) => all.map(theirs).filter((one) => one !== GONE);
-  const login = isMembers(options) ? options.idpinitiated : undefined;
-  const application = isMembers(login) ? theirs(login.client_id) : undefined;
-  return {
+  const login = isJsonObject(options) ? options.idpinitiated : undefined;
+  const application = isJsonObject(login) ? theirs(login.client_id) : undefined;
+  const referring = {
     ...item,
     ...(Array.isArray(enabled) && { enabled_clients: kept(enabled) }),
     ...(Array.isArray(grants) && {
@@ -167,7 +153,7 @@ function withReferences(
         theirs(one.client_id) === GONE ? [] : [{ ...one, client_id: theirs(one.client_id) }],
       ),
     }),
-    ...(isMembers(login) &&
+    ...(isJsonObject(login) &&
       application !== undefined && {
         options: {
           ...(options as object),
@@ -175,6 +161,7 @@ function withReferences(
         },
       }),
   };
+  return { item: referring };
 }
 
 /** Returns the members that an item is known by, as in the tool's part, which the own part is joined with. */
@@ -183,7 +170,7 @@ const keyMembers = (section: string, item: Members): Members =>
     (SECTION_KEYS[section] ?? []).flatMap((name) => (item[name] === undefined ? [] : [[name, item[name]]])),
   );
 
-function taken({ ours = [], form }: SectionPlace, item: Members): { item: Members } | { refused: string } {
+function taken({ ours = [], form }: SectionPlace, item: Members): Taken {
   const theirs = ours.reduce<unknown>((value, path) => without(value, path.split('.')), item) as Members;
   return form?.(theirs, item) ?? { item: theirs };
 }
@@ -191,7 +178,7 @@ function taken({ ours = [], form }: SectionPlace, item: Members): { item: Member
 /** Returns a value without a member. */
 function without(value: unknown, [step = '', ...rest]: readonly string[]): unknown {
   if (Array.isArray(value)) return step === '*' ? value.map((one) => without(one, rest)) : value;
-  if (!isMembers(value)) return value;
+  if (!isJsonObject(value)) return value;
   return Object.fromEntries(
     Object.entries(value).flatMap(([name, member]): [string, unknown][] => {
       if (step !== '*' && name !== step) return [[name, member]];
@@ -205,7 +192,7 @@ function without(value: unknown, [step = '', ...rest]: readonly string[]): unkno
  * that the whole does not have: the tool wants it, and a tenant file reads `null` as not set.
  */
 function difference(whole: unknown, theirs: unknown, path: readonly string[]): unknown {
-  if (isMembers(whole) && isMembers(theirs)) {
+  if (isJsonObject(whole) && isJsonObject(theirs)) {
     const names = [...new Set([...Object.keys(whole), ...Object.keys(theirs)])];
     const parts = names.flatMap((name): [string, unknown][] => {
       const at = [...path, name];
@@ -240,7 +227,7 @@ function textsOf(document: unknown): string[] {
 /** Returns the settings of second factors in the tool's sections. */
 function factorSettings(settings: unknown): [string, unknown][] {
   const part = (name: string) =>
-    isMembers(settings) && isMembers(settings[name]) ? settings[name] : undefined;
+    isJsonObject(settings) && isJsonObject(settings[name]) ? settings[name] : undefined;
   const types = part('phone/message-types');
   const selected = part('phone/selected-provider');
   const [twilio, sns] = [part('sms/providers/twilio'), part('push-notification/providers/sns')];
@@ -272,11 +259,10 @@ function withClientNames(document: Members): Members {
     document as Record<string, Members[] | undefined>;
   const all = clients ?? [];
   const ids = new Set(all.map(({ client_id: id }) => id));
-  const counts = new Map<unknown, number>();
-  for (const { name } of all) counts.set(name, (counts.get(name) ?? 0) + 1);
+  const shared = sharedNames(all);
   const names = new Map(
     all
-      .filter(({ name }) => typeof name === 'string' && counts.get(name) === 1 && !ids.has(name))
+      .filter(({ name }) => typeof name === 'string' && !shared.has(name) && !ids.has(name))
       .map(({ client_id: id, name }) => [id, name]),
   );
   const nameOf = (id: unknown) => names.get(id) ?? id;
@@ -285,16 +271,16 @@ function withClientNames(document: Members): Members {
     ...(Array.isArray(connection.enabled_clients) && {
       enabled_clients: connection.enabled_clients.map(nameOf),
     }),
-    ...(isMembers(connection.options) && { options: withLogin(connection.options, nameOf) }),
+    ...(isJsonObject(connection.options) && { options: withLogin(connection.options, nameOf) }),
   });
   const byName = (entry: unknown) =>
-    isMembers(entry) && entry.client_id !== undefined
+    isJsonObject(entry) && entry.client_id !== undefined
       ? { ...entry, client_id: nameOf(entry.client_id) }
       : entry;
-  const page = isMembers(tenant) ? tenant.account_page : undefined;
+  const page = isJsonObject(tenant) ? tenant.account_page : undefined;
   return {
     ...document,
-    ...(isMembers(page) && { tenant: { ...(tenant as object), account_page: byName(page) } }),
+    ...(isJsonObject(page) && { tenant: { ...(tenant as object), account_page: byName(page) } }),
     ...(databases && { databases: databases.map(enabled) }),
     ...(connections && { connections: connections.map(enabled) }),
     ...(clientGrants && { clientGrants: clientGrants.map(byName) }),
@@ -311,6 +297,6 @@ function withClientNames(document: Members): Members {
 /** Returns options whose login that the provider begins names its application. */
 function withLogin(options: Members, nameOf: (id: unknown) => unknown): Members {
   const { idpinitiated } = options;
-  if (!isMembers(idpinitiated) || idpinitiated.client_id === undefined) return options;
+  if (!isJsonObject(idpinitiated) || idpinitiated.client_id === undefined) return options;
   return { ...options, idpinitiated: { ...idpinitiated, client_id: nameOf(idpinitiated.client_id) } };
 }

@@ -4,6 +4,7 @@ import type { DocumentRecord } from '../records/tenant/documents.ts';
 import { RULE } from '../records/tenant/rules.ts';
 import type { TenantFile } from '../records/tenant/tenant.ts';
 import { isUnmanaged } from '../records/tenant/unmanaged.ts';
+import { isJsonObject } from '../runtime/json.ts';
 import { declaredPart, declares, documentLabel } from './documents.ts';
 import { clientIdOfName } from './names.ts';
 import { nameOf, SECTION_KEYS } from './sections.ts';
@@ -76,7 +77,7 @@ function isSame(collection: AppliedCollection, before: object | undefined, after
 /** Returns JSON with sorted members, because their order has no meaning. */
 function canonical(value: unknown): string {
   return JSON.stringify(value, (_name, member: unknown) =>
-    isObject(member)
+    isJsonObject(member)
       ? Object.fromEntries(Object.entries(member).sort(([a], [b]) => (a < b ? -1 : 1)))
       : member,
   );
@@ -131,7 +132,7 @@ interface Difference {
 function differences(before: unknown, after: unknown, path: string[]): Difference[] {
   if (canonical(before ?? null) === canonical(after ?? null)) return [];
   const isBoth = (is: (value: unknown) => boolean) => is(before) && is(after);
-  if (!isBoth(isObject) && !isBoth(Array.isArray)) return [{ path, before, after }];
+  if (!isBoth(isJsonObject) && !isBoth(Array.isArray)) return [{ path, before, after }];
   const [a, b] = [before, after] as [Record<string, unknown>, Record<string, unknown>];
   const names = [...new Set([...Object.keys(a), ...Object.keys(b)])];
   return names.flatMap((name) => differences(a[name], b[name], [...path, name]));
@@ -173,12 +174,8 @@ function withoutSecrets(
   if (isSecret(path) && typeof value !== 'boolean' && typeof value !== 'number') return '(hidden)';
   if (Array.isArray(value))
     return value.map((item, index) => withoutSecrets(item, [...path, String(index)], isSecret));
-  if (!isObject(value)) return value;
+  if (!isJsonObject(value)) return value;
   return Object.fromEntries(
     Object.entries(value).map(([name, member]) => [name, withoutSecrets(member, [...path, name], isSecret)]),
   );
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

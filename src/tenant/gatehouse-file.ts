@@ -4,6 +4,7 @@
 import { readFileSync, realpathSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { z } from 'zod';
+import { isJsonObject } from '../runtime/json.ts';
 import { readYaml } from './document.ts';
 import { isFile, isOutside, OUTSIDE } from './included-files.ts';
 import { keyOf, SECTION_KEYS } from './sections.ts';
@@ -77,9 +78,6 @@ export function readGatehouseFile(
 
 type Members = Readonly<Record<string, unknown>>;
 
-const isMembers = (value: unknown): value is Members =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
 function joinedSource(main: Source, own: Source, file: z.output<typeof fileSchema>): Source {
   if (main.value === undefined) return main;
   const faults: string[] = [];
@@ -97,7 +95,7 @@ function joinedSource(main: Source, own: Source, file: z.output<typeof fileSchem
   ): unknown => {
     if (at.length === 1 && SECTION_KEYS[at[0] ?? ''] !== undefined && Array.isArray(value))
       return mergedItems(before, value, at, from);
-    if (!isMembers(before) || !isMembers(value)) return take(value, at, from);
+    if (!isJsonObject(before) || !isJsonObject(value)) return take(value, at, from);
     const names = [...new Set([...Object.keys(before), ...Object.keys(value)])];
     return Object.fromEntries(
       names.map((name) => [
@@ -166,7 +164,7 @@ const memberOf = (members: Members, name: string): unknown =>
   Object.hasOwn(members, name) ? members[name] : undefined;
 
 function withoutMember(value: unknown, [step = '', ...rest]: readonly string[]): unknown {
-  if (!isMembers(value) || !Object.hasOwn(value, step)) return value;
+  if (!isJsonObject(value) || !Object.hasOwn(value, step)) return value;
   return Object.fromEntries(
     Object.entries(value).flatMap(([name, member]): [string, unknown][] =>
       name !== step ? [[name, member]] : rest.length === 0 ? [] : [[name, withoutMember(member, rest)]],

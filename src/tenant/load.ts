@@ -202,7 +202,7 @@ function documentOf(
     kept,
     warnings: whole.warnings,
     placeOf,
-    isSet: (name) => isSet(values, name) || values.texts?.has(name) === true,
+    isSet: (name) => isSet(values, name),
   };
 }
 

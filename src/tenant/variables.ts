@@ -74,8 +74,9 @@ function replacementOf({ env, mappings }: Values, name: string, isJson: boolean)
 const notSet = (name: string, whole: string) =>
   `the environment variable ${name} is not set (the text itself is \\${whole})`;
 
+/** Whether a name needs no value any more: it has one, or what looks like a variable is a text. */
 export const isSet = (values: Values, name: string): boolean =>
-  replacementOf(values, name, false) !== undefined;
+  values.texts?.has(name) === true || replacementOf(values, name, false) !== undefined;
 
 interface FilledText {
   text: string;

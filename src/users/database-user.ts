@@ -3,6 +3,7 @@
 import { lookupEmail } from '../records/base/email.ts';
 import { DATABASE, STRATEGIES } from '../records/connections/connections.ts';
 import type { UpstreamGrant } from '../records/connections/identities.ts';
+import { isJsonObject } from '../runtime/json.ts';
 import type { Identity } from './changes.ts';
 import { type ImportedFactor, importedFactors } from './imported-factors.ts';
 import { rootProfile } from './profile.ts';
@@ -36,7 +37,7 @@ export interface DatabaseUser {
  */
 export function databaseUser(result: unknown): DatabaseUser | string {
   const noId = 'it gave no user with a user_id';
-  if (!isObject(result)) return noId;
+  if (!isJsonObject(result)) return noId;
   const { user_metadata, app_metadata, access_token, refresh_token, mfa_factors, ...profile } = result;
   const id = profile.user_id ?? profile.id;
   // An unsafe integer was rounded when it was parsed, so that several users could share it.
@@ -58,8 +59,8 @@ export function databaseUser(result: unknown): DatabaseUser | string {
     username: isName && lookupEmail(username) === undefined ? username : undefined,
     profile,
     metadata: {
-      ...(isObject(user_metadata) && { user_metadata }),
-      ...(isObject(app_metadata) && { app_metadata }),
+      ...(isJsonObject(user_metadata) && { user_metadata }),
+      ...(isJsonObject(app_metadata) && { app_metadata }),
     },
     grant: Object.keys(tokens).length === 0 ? undefined : tokens,
     factors: factors.data,
@@ -87,8 +88,4 @@ export function isSameUser(
   if (identity.provider !== DATABASE) return false;
   if (identity.email !== undefined && email !== undefined) return identity.email === email;
   return identity.username !== undefined && identity.username === username;
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

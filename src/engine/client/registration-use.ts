@@ -1,6 +1,7 @@
 // Keeps applications of strangers for as long as they are used.
 import type { RateLimits } from '../../capabilities/protection/rate-limit.ts';
 import { AuthError } from '../../http/errors.ts';
+import type { Frozen } from '../../records/base/record.ts';
 import { isStrangerId, type RegistrationRecord } from '../../records/clients/registrations.ts';
 import { UNUSED_DAYS } from '../../records/tenant/tenant-settings.ts';
 import { type Clock, epochSeconds } from '../../runtime/clock.ts';
@@ -27,27 +28,33 @@ export async function recordAllowed(
   clientId: string,
   userId: string,
 ): Promise<void> {
-  const found = isStrangerId(clientId)
-    ? await deps.store.collection('registrations').get(clientId)
-    : undefined;
-  const isFirst = found !== undefined && found.last_used_at === undefined;
-  if (isFirst && !(await deps.rateLimits.spend(engineLimits.newApplications, userId)))
+  const found = await registrationOf(deps, clientId);
+  if (found === undefined) return;
+  if (
+    found.last_used_at === undefined &&
+    !(await deps.rateLimits.spend(engineLimits.newApplications, userId))
+  )
     throw new AuthError(
       429,
       'too_many_requests',
       'You have allowed too many new applications. Try again later.',
     );
-  await recordUse(deps, clientId);
+  await keep(deps, found);
 }
 
 /** Keeps an application that is used, where it is a stranger's. It is written at most once a day. */
 export async function recordUse(deps: UseDependencies, clientId: string): Promise<void> {
-  if (!isStrangerId(clientId)) return;
-  const registrations = deps.store.collection('registrations');
+  const found = await registrationOf(deps, clientId);
+  if (found !== undefined) await keep(deps, found);
+}
+
+async function registrationOf({ store }: UseDependencies, clientId: string) {
+  return isStrangerId(clientId) ? store.collection('registrations').get(clientId) : undefined;
+}
+
+async function keep(deps: UseDependencies, { id, last_used_at }: Frozen<RegistrationRecord>): Promise<void> {
   const now = deps.wallClock();
-  const found = await registrations.get(clientId);
-  const last = Date.parse(found?.last_used_at ?? '');
-  if (found === undefined || Math.abs(now - last) < DAY_SECONDS * 1000) return;
+  if (Math.abs(now - Date.parse(last_used_at ?? '')) < DAY_SECONDS * 1000) return;
   const days = deps.config.settings().tenant.dynamic_client_registration?.unused_days ?? UNUSED_DAYS.usual;
   const change = (current: object): RegistrationRecord => ({
     ...(current as RegistrationRecord),
@@ -55,5 +62,5 @@ export async function recordUse(deps: UseDependencies, clientId: string): Promis
     // A day longer, for which a use may not be written.
     expiresAt: epochSeconds(deps.clock) + (days + 1) * DAY_SECONDS,
   });
-  await registrations.update(clientId, change);
+  await deps.store.collection('registrations').update(id, change);
 }
