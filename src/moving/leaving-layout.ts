@@ -5,7 +5,7 @@ import { GATEHOUSE_FILE } from '../tenant/gatehouse-file.ts';
 import { nameOf, SECTION_KEYS } from '../tenant/sections.ts';
 import { SECTION_FILES, SECTION_FOLDERS } from '../tenant/tenant-folder.ts';
 import { fileNames } from './file-names.ts';
-import { type Members, text } from './leaving-sections.ts';
+import { type Members, sendsMail, text } from './leaving-sections.ts';
 import type { LeavingTenant } from './leaving-tenant.ts';
 import { jsonText, yamlText } from './plain-text.ts';
 
@@ -73,8 +73,7 @@ function withScriptFiles(
 /** Moves the mail of a passwordless connection into a file. */
 function withMailFile(layout: Layout, connection: Members, name: string): Members {
   const { options } = connection;
-  if (connection.strategy !== 'email' || !isJsonObject(options) || !isJsonObject(options.email))
-    return connection;
+  if (!sendsMail(connection) || !isJsonObject(options) || !isJsonObject(options.email)) return connection;
   layout.add(`connections/${name}.html`, text(options.email.body));
   return { ...connection, options: { ...options, email: { ...options.email, body: `./${name}.html` } } };
 }

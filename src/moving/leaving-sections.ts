@@ -4,6 +4,7 @@
 import { createPublicKey } from 'node:crypto';
 import { isOwnAudience } from '../records/clients/apis.ts';
 import { credentialId } from '../records/clients/client-keys.ts';
+import { strategyRecord } from '../records/connections/connections.ts';
 import type { tenantFileSchema } from '../records/tenant/tenant.ts';
 import { isJsonObject } from '../runtime/json.ts';
 import { THEME, TOOL_NAMES } from './tool-names.ts';
@@ -151,17 +152,24 @@ function withToolModule(module: Members): Taken {
 
 const withBody = (template: Members): Taken => ({ item: { ...template, body: text(template.body) } });
 
+/** Whether users of a connection log in by a code or link that is mailed to them. */
+export const sendsMail = ({ strategy }: Members): boolean =>
+  strategyRecord(text(strategy))?.proves === 'email';
+
+/** The strategies of which the tool takes no option `issuer`. */
+const WITHOUT_ISSUER: readonly unknown[] = ['samlp'];
+
 /**
  * Returns a connection as the tool takes it. The mail of a passwordless connection has a text, which the tool reads from a file
  * that must be there, and a SAML connection has no `issuer`, which is another strategy's there.
  */
 function withToolOptions(connection: Members): Taken {
   const { options, strategy } = connection;
-  if (strategy === 'samlp' && isJsonObject(options)) {
+  if (WITHOUT_ISSUER.includes(strategy) && isJsonObject(options)) {
     const { issuer: _, ...known } = options;
     return { item: { ...connection, options: known } };
   }
-  if (strategy !== 'email') return { item: connection };
+  if (!sendsMail(connection)) return { item: connection };
   const email = memberOf(options, 'email');
   const mail = { ...(isJsonObject(email) ? email : {}), body: text(memberOf(email, 'body')) };
   return { item: { ...connection, options: { ...(isJsonObject(options) ? options : {}), email: mail } } };

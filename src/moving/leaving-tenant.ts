@@ -1,5 +1,6 @@
 // A tenant that moves out, in two parts: what the hosted service's deploy tool takes, and what only Gatehouse knows. Joined again
 // they are the tenant as it was.
+import { SECOND_FACTORS } from '../records/users/second-factors.ts';
 import { isJsonObject } from '../runtime/json.ts';
 import { type GATEHOUSE_FORM as Form, GATEHOUSE_FORM, type GatehouseFile } from '../tenant/gatehouse-file.ts';
 import { isPath } from '../tenant/included-files.ts';
@@ -242,8 +243,10 @@ function factorSettings(settings: unknown): [string, unknown][] {
           [
             'guardianFactorProviders',
             [
-              ...(twilio === undefined ? [] : [{ name: 'sms', provider: 'twilio', ...twilio }]),
-              ...(sns === undefined ? [] : [{ name: 'push-notification', provider: 'sns', ...sns }]),
+              ...(twilio === undefined
+                ? []
+                : [{ name: SECOND_FACTORS.sms.name, provider: 'twilio', ...twilio }]),
+              ...(sns === undefined ? [] : [{ name: SECOND_FACTORS.push.name, provider: 'sns', ...sns }]),
             ],
           ] as [string, unknown],
         ]),

@@ -145,6 +145,7 @@ const OWN_OPTIONS: Readonly<
 const GATEWAY = 'sms_gateway';
 const TWILIO = 'twilio';
 const HOSTED = 'auth0';
+const ACTION = 'phone-message-hook';
 
 /** Strategies whose provider knows the application by an id and a secret. */
 const hasClient = (strategy: string): boolean => {
@@ -288,8 +289,7 @@ const OTHERS: Readonly<
 /** Whether an Action sends the codes of second factors to phones. */
 const isSentByAction = ({
   guardianPhoneFactorSelectedProvider: selected,
-}: Readonly<Record<string, unknown>>) =>
-  (selected as Item | null | undefined)?.provider === 'phone-message-hook';
+}: Readonly<Record<string, unknown>>) => (selected as Item | null | undefined)?.provider === ACTION;
 
 function twilioNeeds(path: readonly string[]): Wanted[] {
   const find = 'Twilio’s console';

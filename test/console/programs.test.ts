@@ -488,6 +488,11 @@ describe('a program that acts for an administrator', () => {
     expect((await call(access_token, '/clients')).status).to.equal(200);
     expect((await call(manager, '/clients/temporary', { method: 'DELETE' })).status).to.equal(204);
     expect((await call(access_token, '/clients')).status).to.equal(401);
+    // Before that, nothing can take the client_id.
+    await until(async () => {
+      const documents = await server.store.collection('documents').list({ limit: 100 });
+      return documents.records.every(({ kind }) => kind !== 'client-removal');
+    });
     const again = clientSchema.parse(program('temporary'));
     await server.store.collection('clients').put({ ...again, id: 'temporary' });
     const granted = clientGrantSchema.parse(grant('temporary', { audience: ownAudience() }));

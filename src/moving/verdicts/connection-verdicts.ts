@@ -14,11 +14,14 @@ const isTrue = (value: unknown) => value === true;
 const GOOGLE_DIRECTORIES: readonly unknown[] = ['google-apps'];
 const isTrueOfGoogle = (value: unknown, { strategy }: Item) =>
   value === true && GOOGLE_DIRECTORIES.includes(strategy);
+/** The strategies whose users come from Microsoft. */
+const ENTRA: readonly unknown[] = ['waad'];
+const isTrueOfEntra = (value: unknown, { strategy }: Item) => value === true && ENTRA.includes(strategy);
 /** The attributes that the server does not ask Microsoft for. */
 const UNREAD_OF_ENTRA = ['admin', 'provisioning_errors', 'puid', 'telephoneNumber'];
 /** For attributes that this server reads neither from Google nor from Microsoft. */
 const isTrueOfDirectories = (value: unknown, { strategy }: Item) =>
-  value === true && [...GOOGLE_DIRECTORIES, 'waad'].includes(strategy);
+  value === true && [...GOOGLE_DIRECTORIES, ...ENTRA].includes(strategy);
 /** The strategies whose users type their password of a directory. */
 const DIRECTORIES: readonly unknown[] = ['ad', 'auth0-adldap'];
 /** The strategies of which an object among the options may be something to notice. */
@@ -166,7 +169,7 @@ export const connectionRules: Rules = {
       `connections.options.ext_${name}`,
       absent(
         'Microsoft is not asked for this attribute: users have it only if it is in their ID token',
-        (value, { strategy }) => value === true && strategy === 'waad',
+        isTrueOfEntra,
       ),
     ]),
   ),
