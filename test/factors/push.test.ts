@@ -151,7 +151,25 @@ describe('approval by a device', () => {
     const [request] = await waiting(device);
     await answerWith(device, request?.id ?? '', 'allow');
     const answers = await Promise.all(Array.from({ length: 20 }, () => calls.verify('oob', challenge)));
-    expect(answers.filter((one) => 'access_token' in one.json())).to.have.length(1);
+    const told = answers.map((one) => one.text).join('\n');
+    expect(
+      answers.filter((one) => 'access_token' in one.json()),
+      told,
+    ).to.have.length(1);
+  });
+
+  it('is no guess when it was used: the next login is not ended by it', async () => {
+    const { user, device } = await enrolled();
+    const used = await challenged(user);
+    const [request] = await waiting(device);
+    await answerWith(device, request?.id ?? '', 'allow');
+    expect((await calls.verify('oob', used)).status).to.equal(200);
+    const next = await challenged(user);
+    for (let i = 0; i < 12; i++)
+      expect((await calls.verify('oob', { ...next, oob_code: used.oob_code })).status).to.equal(403);
+    const [again] = await waiting(device);
+    await answerWith(device, again?.id ?? '', 'allow');
+    expect((await calls.verify('oob', next)).status).to.equal(200);
   });
 
   describe('wakes the device', () => {

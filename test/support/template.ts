@@ -24,6 +24,9 @@ async function makeTemplate(): Promise<string> {
   const store = await openStore({ dataDir, clock: Date.now });
   await ensureSigningKeys(store, Date.now, 'localhost');
   await store.close();
-  await localCertificate(join(dataDir, 'tls'), ['localhost', '127.0.0.1', '::1'], Date.now);
+  const { TEST_TEMPLATE_DIRECTORY: shared } = process.env;
+  // One CA for all servers of a run: a test may have one server with the database of the run, and one without.
+  if (shared !== undefined) cpSync(join(shared, 'tls'), join(dataDir, 'tls'), { recursive: true });
+  else await localCertificate(join(dataDir, 'tls'), ['localhost', '127.0.0.1', '::1'], Date.now);
   return dataDir;
 }

@@ -116,7 +116,14 @@ export interface MfaGrant {
     deps: FactorDependencies,
     claimant: Claimant,
     params: Readonly<Record<string, string | undefined>>,
-  ): Promise<Extract<Verification, { ok: true }> | AuthError>;
+  ): Promise<Extract<Verification, { ok: true }> | RefusedProof>;
+}
+
+/** A proof that is refused. `isGuess`: it may have been a guess, of which a login allows only some. */
+export interface RefusedProof {
+  ok: false;
+  error: AuthError;
+  isGuess: boolean;
 }
 
 /** The state of the pages, which the server keeps with the waiting request or ticket. */

@@ -73,9 +73,9 @@ async function complete(
   const login = { credentialVersion, presence, token };
   const claimant = { user, clientId, ip, ...login, languages: languagesOf(request.ctx) };
   const verified = await grant.verify(deps, claimant, request.params);
-  if (verified instanceof Error) {
-    if (verified.status === 403 && token === undefined) await countMfaTokenFailure(deps, session);
-    throw verified;
+  if (!verified.ok) {
+    if (verified.isGuess && token === undefined) await countMfaTokenFailure(deps, session);
+    throw verified.error;
   }
   if (token === undefined) {
     if (!(await spendMfaToken(deps, session))) throw malformed();

@@ -56,7 +56,11 @@ export const oobGrant: MfaGrant = {
     const verification = await verifyOob(deps, claimant, oobCode, bindingCode);
     if (verification.ok) return verification;
     const client = await deps.config.client(claimant.clientId);
-    return refusal(verification.outcome, client?.oidc_conformant === true);
+    const error = refusal(verification.outcome, client?.oidc_conformant === true);
+    // A device's approval that was just used is no guess: with many concurrent requests, those that come too late would
+    // otherwise end the MFA token before the first one has used it.
+    const isOwn = challenge?.userId === claimant.user.id && challenge.clientId === claimant.clientId;
+    return { ok: false, error, isGuess: error.status === 403 && (!isOwn || challenge.needsCode) };
   },
 };
 

@@ -107,7 +107,8 @@ export const otp: Factor = {
     events: { success: factorEvents.seotpft, failure: factorEvents.feotpft },
     verify: async (deps, claimant, params) => {
       const verification = await verify(deps, claimant, requiredField(params, 'otp'));
-      return verification.ok ? verification : new AuthError(403, 'invalid_grant', 'Invalid otp_code.');
+      const error = new AuthError(403, 'invalid_grant', 'Invalid otp_code.');
+      return verification.ok ? verification : { ok: false, error, isGuess: true };
     },
   },
   pages: {

@@ -48,9 +48,8 @@ export const recoveryCode: Factor = {
     events: { success: factorEvents.sercft, failure: factorEvents.fercft },
     verify: async (deps, claimant, params) => {
       const verification = await verify(deps, claimant, requiredField(params, 'recovery_code'));
-      return verification.ok
-        ? verification
-        : new AuthError(403, 'invalid_grant', 'MFA Authorization rejected.');
+      const error = new AuthError(403, 'invalid_grant', 'MFA Authorization rejected.');
+      return verification.ok ? verification : { ok: false, error, isGuess: true };
     },
   },
   pages: { typesCode: true, challenge: challengeView(MFA_RECOVERY_PAGE, () => ({})) },
