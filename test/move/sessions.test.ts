@@ -281,6 +281,26 @@ describe('a session of the old tenant', () => {
     expect(script.text).to.equal('OK');
   });
 
+  it('of a user with several accounts answers only applications that have the connections of them all', async () => {
+    const connections = server.store.collection('connections');
+    const google = (await connections.list({ limit: 100 })).records.find(
+      ({ name }) => name === 'google-oauth2',
+    );
+    const enable = (enabled_clients: string[]) =>
+      connections.update(google?.id ?? '', (one) => ({ ...one, enabled_clients }));
+    await enable(['spa']);
+    expect(isLoginPage(await begin(await loggedIn(OLD.linked))), 'perhaps a session of Google').to.equal(
+      true,
+    );
+    expect(responseOf(await silently(await loggedIn(OLD.linked))).error).to.equal('login_required');
+    await enable(['web', 'spa']);
+    const browser = await loggedIn(OLD.linked);
+    expect(responseOf(await begin(browser))).to.have.property('code');
+    await enable(['spa']);
+    expect(isLoginPage(await begin(browser)), 'asked again at each request').to.equal(true);
+    await enable(['web', 'spa']);
+  });
+
   it('of a user who is not here, blocked, or whose access was ended here leads to the login page', async () => {
     await server.users.update(OLD.linked.id, { blocked: true });
     expect(isLoginPage(await begin(await loggedIn(OLD.linked)))).to.equal(true);

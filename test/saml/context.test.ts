@@ -32,7 +32,11 @@ describe('the authentication context of an assertion', () => {
       tenant: {
         ...tenant,
         tenant: { ...tenant.tenant, flags: { mfa_for_passwordless: true } },
-        clients: [...tenant.clients, ...clients],
+        clients: [...tenant.clients, ...clients, samlClient('elsewhere')],
+        connections: tenant.connections.map((one) => ({
+          ...one,
+          enabled_clients: [...one.enabled_clients, ...ids],
+        })),
         databases: [{ ...users, enabled_clients: [...users!.enabled_clients, ...ids] }, ...others],
         guardianFactors: factors('otp', 'email'),
         guardianPolicies: { policies: [] },
@@ -110,6 +114,11 @@ describe('the authentication context of an assertion', () => {
       expect(await stated(agent, 'saml', classes(one)), one).to.equal(denied(one));
       expect(await stated(agent, 'saml', classes(one, UNSPECIFIED)), one).to.equal(UNSPECIFIED);
     }
+  });
+
+  it('is stated to no service provider that the connection of the session is not enabled for', async () => {
+    for (const agent of [await withCode(), await withPassword()])
+      expect(await stated(agent, 'elsewhere')).to.equal('NoPassive');
   });
 
   it("is the addon's only if the login meets it", async () => {

@@ -494,18 +494,20 @@ export async function isCredentialCurrent(
   return (await users.credentialVersion(userId)) === credentialVersion;
 }
 
-// docs/understand/decisions/connections.md#is_domain_connection-enables-a-connection-for-all-third-party-applications
+// docs/understand/decisions/sessions-logout.md#a-session-answers-only-applications-that-its-connection-is-enabled-for
 /**
  * Whether a login may be one for an application, by its connection: it may have been made for another application, or the
- * connection been closed since. Strangers have only those that are open to them.
+ * connection been closed since. Where it is not known which of the user's connections it was made with, each must be enabled.
+ * @param login `connection` is undefined or empty where it is not known.
  */
 export async function isOpenTo(
-  config: Pick<Config, 'connectionsOf'>,
-  client: EngineClient,
-  connection: string | undefined,
+  { config, users }: { config: Pick<Config, 'connectionsOf'>; users: Pick<Users, 'identitiesOf'> },
+  clientId: string,
+  { userId, connection }: { userId: string; connection: string | undefined },
 ): Promise<boolean> {
-  if (!applicationSettings(client).isStranger) return true;
-  return (await config.connectionsOf(client.clientId)).some(({ name }) => name === connection);
+  const enabled = new Set((await config.connectionsOf(clientId)).map(({ name }) => name));
+  if (connection) return enabled.has(connection);
+  return (await users.identitiesOf(userId)).every((identity) => enabled.has(identity.connection));
 }
 
 /** The description of `access_denied` and `invalid_grant` for a login whose connection or organization is not open. */

@@ -11,6 +11,7 @@ import { authenticationClasses } from '../../records/users/authentication-classe
 import type { Store } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';
 import { isUnattended } from '../../users/login.ts';
+import type { Users } from '../../users/users.ts';
 import {
   CLOSED,
   isOpenTo,
@@ -55,6 +56,7 @@ interface PolicyDependencies extends Pick<BrowserLogins, 'lacksSecondFactor'>, L
   store: Store;
   serverLoginCallbacks: Pick<ServerLoginCallbacks, 'isWithoutConsent' | 'has' | 'actOf'>;
   organizations: Pick<Organizations, 'isMember'>;
+  users: Pick<Users, 'identitiesOf'>;
 }
 
 /**
@@ -68,7 +70,7 @@ export function policy(deps: PolicyDependencies): interactionPolicy.Prompt[] {
   const consent = prompts.get('consent');
   if (login === undefined || consent === undefined) throw new Error('the engine has no such prompts');
   login.checks.add(new Check('connection', LOGIN_REQUIRED, 'login_required', wrongConnection));
-  const closed = hasClosedConnection(config);
+  const closed = hasClosedConnection(deps);
   login.checks.add(new Check('closed_connection', LOGIN_REQUIRED, 'login_required', closed));
   login.checks.add(new Check('directory', LOGIN_REQUIRED, 'login_required', wrongDirectory));
   const otherOrganization = wrongOrganization(organizations);
@@ -235,10 +237,10 @@ function wrongDirectory({ oidc }: KoaContextWithOIDC): boolean {
 }
 
 /**
- * A stranger's request is not answered by a session of a connection that is not open to strangers, whoever began it, nor for
- * an organization that is not.
+ * A request is not answered by a session of a connection that is not enabled for its application, whoever began it; nor a
+ * stranger's for an organization that is not open to strangers.
  */
-function hasClosedConnection(config: PolicyDependencies['config']) {
+function hasClosedConnection({ config, users }: Pick<PolicyDependencies, 'config' | 'users'>) {
   return async ({ oidc }: KoaContextWithOIDC): Promise<boolean> => {
     const { session, client, params, result } = oidc;
     if (session?.accountId === undefined || client === undefined) return Check.NO_NEED_TO_PROMPT;
@@ -246,7 +248,8 @@ function hasClosedConnection(config: PolicyDependencies['config']) {
     const { organization } = loginRequirements(params);
     if (organization !== undefined && !(await isOrganizationOpenTo(config, client, organization)))
       throw new errors.AccessDenied(CLOSED);
-    if (await isOpenTo(config, client, connectionOf(session))) return Check.NO_NEED_TO_PROMPT;
+    const login = { userId: session.accountId, connection: connectionOf(session) };
+    if (await isOpenTo({ config, users }, client.clientId, login)) return Check.NO_NEED_TO_PROMPT;
     if (result?.login !== undefined) throw new errors.AccessDenied(CLOSED);
     return Check.REQUEST_PROMPT;
   };

@@ -5,18 +5,20 @@ import { AuthError } from '../../http/errors.ts';
 import type { EventType } from '../../records/base/log-events.ts';
 import { mayLogInTo } from '../../records/users/administrators.ts';
 import type { Write } from '../../store/contract.ts';
+import type { Config } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';
 import { LEFT_BEHIND_REASON } from '../../users/left-factors.ts';
 import type { Login } from '../../users/login.ts';
 import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
 import type { Organizations } from '../admission/admission.ts';
-import { type Admission, admissionOf, matchesConnection } from '../admission/admission.ts';
+import { type Admission, admissionOf, CLOSED, isOpenTo, matchesConnection } from '../admission/admission.ts';
 import { wouldEnroll } from '../admission/exchange-context.ts';
 import type { LoginRequirements, SecondFactor } from '../admission/second-factor.ts';
 import { engineEvents } from '../base/engine-declaration.ts';
 
 interface SettleDependencies {
+  config: Pick<Config, 'connectionsOf'>;
   users: Users;
   events: Events;
   secondFactor: Pick<SecondFactor, 'isRequired' | 'enrolledFactors'>;
@@ -62,6 +64,7 @@ export interface Settlement {
 }
 
 export function createSettlement({
+  config,
   users,
   events,
   secondFactor,
@@ -75,6 +78,11 @@ export function createSettlement({
       const { clientId } = requirements;
       const { user, refusal } = await judge(login, requirements);
       if (refusal !== undefined) return { is: 'refused', refusal };
+      // Not at the token endpoint, where an API may exchange the token of a user who cannot log in to it.
+      if (requirements.browser && !(await isOpenTo({ config, users }, clientId, login))) {
+        recordEvent(engineEvents.f, login, clientId, { user, description: CLOSED });
+        return { is: 'refused', refusal: new AuthError(403, 'invalid_grant', CLOSED) };
+      }
       if (
         requirements.isComplete === true ||
         !(await secondFactor.isRequired(login, { ...requirements, user }))

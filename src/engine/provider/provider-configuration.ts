@@ -197,7 +197,7 @@ export function engineConfiguration(
 
 /** Checks every access token before it is issued, and adds the claims that belong to no API. */
 function tokenClaims(
-  deps: Pick<EngineDependencies, 'config' | 'clock'> & { tokenUsers: TokenUsers },
+  deps: Pick<EngineDependencies, 'config' | 'clock' | 'users'> & { tokenUsers: TokenUsers },
 ): NonNullable<Configuration['extraTokenClaims']> {
   return async (ctx, token) => {
     await refuseClosed(deps, ctx);
@@ -211,14 +211,16 @@ function tokenClaims(
  * @throws errors.InvalidGrant
  */
 async function refuseClosed(
-  { config }: Pick<EngineDependencies, 'config'>,
+  { config, users }: Pick<EngineDependencies, 'config' | 'users'>,
   ctx: KoaContextWithOIDC | undefined,
 ): Promise<void> {
   const { Grant: grant, Client: client } = ctx?.oidc.entities ?? {};
-  if (grant === undefined || client === undefined) return;
+  if (grant === undefined || client === undefined || !applicationSettings(client).isStranger) return;
   const [connection, organization] = [connectionOf(grant), organizationOfSession(grant)];
+  const { accountId: userId = '' } = grant;
   const isOpen =
-    (connection === undefined || (await isOpenTo(config, client, connection))) &&
+    (connection === undefined ||
+      (await isOpenTo({ config, users }, client.clientId, { userId, connection }))) &&
     (organization === undefined || (await isOrganizationOpenTo(config, client, organization)));
   if (!isOpen) throw new errors.InvalidGrant(CLOSED);
 }

@@ -15,9 +15,7 @@ import type { Random } from '../../runtime/secrets.ts';
 import type { Store } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';
-import { primaryIdentity } from '../../users/changes.ts';
 import { type Login, methodsOfFirstFactor, type Transfer } from '../../users/login.ts';
-import type { Users } from '../../users/users.ts';
 import { transferOf } from '../admission/exchange-context.ts';
 import type { SecondFactor } from '../admission/second-factor.ts';
 import { engineEvents } from '../base/engine-declaration.ts';
@@ -133,7 +131,6 @@ export interface SessionTransfers {
 }
 
 interface TransferDependencies extends IssueDependencies {
-  users: Pick<Users, 'identitiesOf'>;
   events: Events;
   wallClock: Clock;
 }
@@ -160,7 +157,7 @@ export function sessionTransfers(deps: TransferDependencies): SessionTransfers {
         { clientId: client.clientId, scope: ctx.oidc.params?.scope as string | undefined },
         deps.wallClock,
       );
-      const transferred = await loginOfRefreshToken(deps, token, grant, transfer);
+      const transferred = loginOfRefreshToken(token, grant, transfer);
       const { scope, id_token, refresh_token } = ctx.body as Record<string, unknown>;
       ctx.body = { ...(await issueTransferToken(deps, transferred)), scope, id_token, refresh_token };
       const { userId: user_id, ip } = transferred.login;
@@ -177,20 +174,14 @@ interface StoredLogin {
   connection?: string;
 }
 
-async function loginOfRefreshToken(
-  { users }: TransferDependencies,
-  token: RefreshToken,
-  grant: Grant,
-  transfer: Transfer,
-): Promise<TransferredLogin> {
+function loginOfRefreshToken(token: RefreshToken, grant: Grant, transfer: Transfer): TransferredLogin {
   const { accountId: userId, acr, jti } = token;
-  const { amr = [], authTime, organization, connection } = grant as StoredLogin;
+  const { amr = [], authTime, organization, connection = '' } = grant as StoredLogin;
   const parent = familyKey(jti);
-  const connectionName = connection ?? primaryIdentity(await users.identitiesOf(userId))?.connection ?? '';
   return {
     login: {
       userId,
-      connection: connectionName,
+      connection,
       amr,
       ...(acr !== undefined && { acr }),
       // The user has proved nothing now.
