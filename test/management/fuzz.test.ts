@@ -55,18 +55,20 @@ describe('random requests from the OpenAPI document', () => {
           const query = queryOf(operation, draw);
           const schema = operation.requestBody?.content['application/json']?.schema;
           const body = schema && JSON.stringify((draw() < 0.5 ? goodValue : badValue)(schema, draw));
-          written();
-          const response = await fetch(`${server.url}/api/v2${target}${query}`, {
-            method: method.toUpperCase(),
-            headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-            ...(body === undefined ? {} : { body }),
-          });
-          const text = await response.text();
+          const send = async () => {
+            written();
+            const response = await fetch(`${server.url}/api/v2${target}${query}`, {
+              method: method.toUpperCase(),
+              headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+              ...(body === undefined ? {} : { body }),
+            });
+            return { response, text: await response.text(), writes: written() };
+          };
+          const { response, text, writes } = await send();
           statuses.set(response.status, (statuses.get(response.status) ?? 0) + 1);
           if (response.status >= 500)
             faults.push(`${method} ${target}${query} ${body?.slice(0, 500)}: ${text}`);
-          const writes = written();
-          if (response.status >= 400 && writes.length > 0)
+          if (response.status >= 400 && writes.length > 0 && (await writesAgain(send)))
             faults.push(`${method} ${target}${query} ${body?.slice(0, 500)}: ${text}, but wrote ${writes}`);
           if (response.status >= 400)
             expect(JSON.parse(text), path).to.include({ statusCode: response.status });
@@ -80,6 +82,15 @@ describe('random requests from the OpenAPI document', () => {
     expect(statuses.get(400) ?? 0).to.be.above(200);
   });
 });
+
+/**
+ * Whether a refused request writes each time: what an earlier request, an import or a removal, has left for the background is
+ * written sooner or later, whoever asks meanwhile.
+ */
+async function writesAgain(send: () => Promise<{ writes: string[] }>): Promise<boolean> {
+  for (let i = 0; i < 20; i++) if ((await send()).writes.length === 0) return false;
+  return true;
+}
 
 function queryOf({ parameters = [] }: Operation, draw: () => number): string {
   const pairs = parameters
