@@ -258,8 +258,9 @@ async function resumeRecordRemovals({
   store,
   clock,
   removeUser,
-}: Pick<Capabilities, 'clock' | 'removeUser'> & { store: Store }): Promise<void> {
-  const deps = { store, now: () => new Date(clock()).toISOString(), removeUser };
+  endUnlinked,
+}: Pick<Capabilities, 'clock' | 'removeUser' | 'endUnlinked'> & { store: Store }): Promise<void> {
+  const deps = { store, now: () => new Date(clock()).toISOString(), removeUser, endUnlinked };
   await Promise.all([
     resumeConnectionRemovals(deps),
     resumePermissionRemovals(store),

@@ -76,6 +76,17 @@ export const emptyCredential = (id: string): CredentialRecord => ({
   history: [],
 });
 
+/** Raises the version of a user's credential, as {@link Credentials.raiseVersion} does, in one commit with other writes. */
+export async function raiseVersionWith(
+  store: UsersDependencies['store'],
+  userId: string,
+  also: readonly Write[],
+): Promise<void> {
+  await store.collection('credentials').upsert(userId, (current) => current ?? emptyCredential(userId));
+  const change = (current: Frozen<CredentialRecord>) => ({ ...current, version: versionOf(current) + 1 });
+  await store.batch([...also, { collection: 'credentials', update: userId, change }]);
+}
+
 export function createCredentials({ store, hasher }: UsersDependencies): Credentials {
   const credentials = store.collection('credentials');
   const versionOfUser = async (userId: string) => versionOf(await credentials.get(userId));

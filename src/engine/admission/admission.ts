@@ -8,6 +8,7 @@ import { isSameEmail } from '../../records/base/email.ts';
 import type { Frozen } from '../../records/base/record.ts';
 import { isCallbackOf } from '../../records/clients/allowed-urls.ts';
 import type { ClientGrant, Organization } from '../../records/collections.ts';
+import { connectionPurposes } from '../../records/connections/connections.ts';
 import {
   enabledConnectionsOf,
   type InvitationRecord,
@@ -193,7 +194,7 @@ export interface Organizations {
   ensureMembership(login: LoginIdentity, request: OrganizationRequest): Promise<AuthError | undefined>;
   /**
    * Whether a user is a member of an existing organization.
-   * @param connection has to be enabled for the organization, if given.
+   * @param connection has to be enabled for the organization, if given; empty for a login of which it is not known.
    */
   isMember(organization: string, userId: string, connection?: string): Promise<boolean>;
   /** A member's roles within an organization; empty for anyone else, and without an organization. */
@@ -218,7 +219,7 @@ export interface Organizations {
 interface OrganizationsDependencies {
   config: Config;
   store: Store;
-  users: Pick<Users, 'get' | 'update'>;
+  users: Pick<Users, 'get' | 'update' | 'identitiesOf'>;
   events: Pick<Events, 'record'>;
 }
 
@@ -228,7 +229,8 @@ export function createOrganizations(deps: OrganizationsDependencies): Organizati
   const isMember: Organizations['isMember'] = async (id, userId, connection) => {
     const organization = await organizationById(config, id);
     if (organization === undefined) return false;
-    if (connection !== undefined && (await enabledConnection(config, organization, connection)) === undefined)
+    const login = connection === undefined ? undefined : { userId, connection };
+    if (login !== undefined && (await enabledConnection(deps, organization, login)) === undefined)
       return false;
     return (await memberships.get(membershipId(id, userId))) !== undefined;
   };
@@ -275,10 +277,31 @@ async function organizationById(config: Config, id: string): Promise<Organizatio
   return found?.id === id ? found : undefined;
 }
 
-/** Returns the entry by which an organization enables a connection; undefined when it does not. */
-async function enabledConnection(config: Config, organization: Organization, name: string) {
-  const connection = await config.connection(name);
-  return enabledConnectionsOf(organization).find(({ connection_id }) => connection_id === connection?.id);
+/**
+ * Returns the entry by which an organization enables the connection of a login; undefined when it does not. Where it is not
+ * known which of several that is, all must be enabled, and none makes the user a member.
+ */
+async function enabledConnection(
+  { config, users }: Pick<OrganizationsDependencies, 'config' | 'users'>,
+  organization: Organization,
+  login: LoginIdentity,
+): Promise<{ connection_id?: string; assign_membership_on_login?: boolean } | undefined> {
+  const names = await possibleConnections(users, login);
+  const connections = await Promise.all(names.map((name) => config.connection(name)));
+  const entries = connections.map((one) =>
+    enabledConnectionsOf(organization).find(({ connection_id }) => connection_id === one?.id),
+  );
+  if (entries.length === 0 || entries.includes(undefined)) return undefined;
+  return entries.length === 1 ? entries[0] : {};
+}
+
+/** Returns the connection of a login, or those of all of its user's identities where it is not known. */
+async function possibleConnections(
+  users: Pick<Users, 'identitiesOf'>,
+  { userId, connection }: { userId: string; connection: string | undefined },
+): Promise<string[]> {
+  if (connection) return [connection];
+  return (await users.identitiesOf(userId)).map((identity) => identity.connection);
 }
 
 // docs/understand/decisions/organizations.md#an-invitation-is-accepted-by-a-login-of-its-own
@@ -309,8 +332,7 @@ async function decideMembership(
   const { organization: id, invitation } = request;
   if (id === undefined) return {};
   const organization = await organizationById(config, id);
-  const enabled =
-    organization === undefined ? undefined : await enabledConnection(config, organization, login.connection);
+  const enabled = organization === undefined ? undefined : await enabledConnection(deps, organization, login);
   if (enabled === undefined) return denial(notMemberDescription(id));
   if (invitation !== undefined) return decideInvitation(deps, login, request, enabled.connection_id);
   if ((await store.collection('memberships').get(membershipId(id, login.userId))) !== undefined) return {};
@@ -323,7 +345,7 @@ async function decideInvitation(
   { store, users }: OrganizationsDependencies,
   { userId }: LoginIdentity,
   request: OrganizationRequest,
-  connectionId: string,
+  connectionId: string | undefined,
 ): Promise<MembershipDecision> {
   const [invitation, user] = await Promise.all([invitationOf(store, request), users.get(userId)]);
   if (invitation === undefined) return denial(NO_INVITATION);
@@ -497,17 +519,23 @@ export async function isCredentialCurrent(
 // docs/understand/decisions/sessions-logout.md#a-session-answers-only-applications-that-its-connection-is-enabled-for
 /**
  * Whether a login may be one for an application, by its connection: it may have been made for another application, or the
- * connection been closed since. Where it is not known which of the user's connections it was made with, each must be enabled.
+ * connection been closed since. Where it is not known which of the user's connections it was made with, each must be enabled;
+ * where somebody acts for the user, who has not logged in, one that the user could log in with.
  * @param login `connection` is undefined or empty where it is not known.
  */
 export async function isOpenTo(
   { config, users }: { config: Pick<Config, 'connectionsOf'>; users: Pick<Users, 'identitiesOf'> },
   clientId: string,
-  { userId, connection }: { userId: string; connection: string | undefined },
+  login: Pick<Login, 'userId' | 'transfer'> & { connection: string | undefined },
 ): Promise<boolean> {
-  const enabled = new Set((await config.connectionsOf(clientId)).map(({ name }) => name));
-  if (connection) return enabled.has(connection);
-  return (await users.identitiesOf(userId)).every((identity) => enabled.has(identity.connection));
+  const connections = await config.connectionsOf(clientId);
+  const enabled = new Set(
+    connections.filter((one) => connectionPurposes(one).logsIn).map(({ name }) => name),
+  );
+  const possible = await possibleConnections(users, login);
+  return login.transfer?.act === undefined
+    ? possible.every((name) => enabled.has(name))
+    : possible.some((name) => enabled.has(name));
 }
 
 /** The description of `access_denied` and `invalid_grant` for a login whose connection or organization is not open. */

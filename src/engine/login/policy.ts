@@ -248,7 +248,11 @@ function hasClosedConnection({ config, users }: Pick<PolicyDependencies, 'config
     const { organization } = loginRequirements(params);
     if (organization !== undefined && !(await isOrganizationOpenTo(config, client, organization)))
       throw new errors.AccessDenied(CLOSED);
-    const login = { userId: session.accountId, connection: connectionOf(session) };
+    const login = {
+      userId: session.accountId,
+      connection: connectionOf(session),
+      transfer: transferOf(session),
+    };
     if (await isOpenTo({ config, users }, client.clientId, login)) return Check.NO_NEED_TO_PROMPT;
     if (result?.login !== undefined) throw new errors.AccessDenied(CLOSED);
     return Check.REQUEST_PROMPT;

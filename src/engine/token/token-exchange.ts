@@ -13,7 +13,6 @@ import type { Client } from '../../records/collections.ts';
 import { ON_BEHALF_OF } from '../../records/tenant/exchange-profile-schema.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Config } from '../../tenant/config.ts';
-import { primaryIdentity } from '../../users/changes.ts';
 import type { Login } from '../../users/login.ts';
 import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
@@ -126,8 +125,7 @@ export function tokenExchange(deps: ExchangeDependencies): ExchangeToken {
       : await narrowed(deps, clientId, params, subject);
     const login: Login = {
       userId,
-      connection:
-        subject.connection ?? primaryIdentity(await deps.users.identitiesOf(userId))?.connection ?? '',
+      connection: subject.connection ?? '',
       amr: subject.amr,
       presence: 'absent',
       authTime: Number(subject.claims.auth_time ?? subject.claims.iat),

@@ -15,7 +15,6 @@ import { required } from '../../http/parameter-schemas.ts';
 import { requiredField } from '../../http/server/body.ts';
 import { authenticationClasses, MFA_POLICY } from '../../records/users/authentication-classes.ts';
 import { type Clock, epochSeconds } from '../../runtime/clock.ts';
-import { primaryIdentity } from '../../users/changes.ts';
 import { readPresence, withSecondFactor } from '../../users/login.ts';
 import { issueChallenge } from './challenge-pages.ts';
 import type { Factor, FactorDependencies, MfaGrant } from './factor.ts';
@@ -108,7 +107,7 @@ async function enrollToken(
     userId,
     amr: claims.amr as string[],
     presence: readPresence(claims.presence),
-    connection: primaryIdentity(await deps.users.identitiesOf(userId))?.connection ?? '',
+    connection: '',
     authTime: epochSeconds(deps.wallClock),
     ip,
     credentialVersion: Number(claims.credential_version),

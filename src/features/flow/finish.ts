@@ -88,6 +88,14 @@ export function createFinish({ waitingRequests, settle, afterLogin, wallClock }:
     }
     await waitingRequests.answer(ctx, after);
   };
+  /** As {@link refuse}, where no page is left on which the user could correct anything. */
+  const refuseForGood = async (ctx: Context, refusal: AuthError): Promise<void> => {
+    if (refusal.error !== 'invalid_grant') return refuse(ctx, refusal);
+    await waitingRequests.answer(ctx, {
+      error: 'access_denied',
+      description: 'The login is no longer valid.',
+    });
+  };
   const decide = (ctx: Context, { clientId, params }: WaitingRequest, login: Login) =>
     settle.decide(login, { clientId, ...loginRequirements(params), browser: true, ctx });
   const complete = async (ctx: Context, request: WaitingRequest, login: Login): Promise<void> => {
@@ -104,10 +112,7 @@ export function createFinish({ waitingRequests, settle, afterLogin, wallClock }:
         await complete(ctx, request, login);
       } catch (thrown) {
         if (!(thrown instanceof AuthError) || thrown.error !== 'invalid_grant') throw thrown;
-        await waitingRequests.answer(ctx, {
-          error: 'access_denied',
-          description: 'The login is no longer valid.',
-        });
+        await refuseForGood(ctx, thrown);
       }
     },
     secondFactor: async (ctx, { userId, amr, acr }) => {
@@ -119,7 +124,7 @@ export function createFinish({ waitingRequests, settle, afterLogin, wallClock }:
       const factor = { amr, acr, authTime: epochSeconds(wallClock), ip: ctx.ip };
       const login = withSecondFactor(firstFactor, factor);
       const decision = await decide(ctx, request, login);
-      if (decision.is === 'refused') return refuse(ctx, decision.refusal);
+      if (decision.is === 'refused') return refuseForGood(ctx, decision.refusal);
       if (decision.is === 'incomplete') throw requestExpired();
       await end(ctx, request, login);
     },

@@ -143,7 +143,7 @@ async function show(deps: FlowDependencies, ctx: Context, page: RequestPage, for
       return redirectForAction(deps, ctx, page);
     case 'primary':
       if (waiting.primary === undefined) throw requestExpired();
-      return deps.finish.login(ctx, waiting, waiting.primary);
+      return deps.finish.resume(ctx, waiting, waiting.primary);
     case 'factor':
       return ctx.redirect(stepPath(waiting, FACTOR_STEP));
     case 'link':

@@ -1,7 +1,7 @@
 // Logins to the account page. They run through an application of the tenant, so that users meet its connections,
 // pages and policies.
 import type { Context } from 'koa';
-import { admissionOf } from '../../../engine/admission/admission.ts';
+import { admissionOf, isOpenTo } from '../../../engine/admission/admission.ts';
 import type { Sessions } from '../../../engine/session/sessions.ts';
 import { loginOfCode } from '../../../engine/token/server-login-codes.ts';
 import { AuthError } from '../../../http/errors.ts';
@@ -85,10 +85,11 @@ async function startLogin(
 // docs/understand/decisions/console-account.md#a-login-for-the-account-page-is-a-login-at-authorize
 /**
  * Returns the application by which a user logs in who is not at the page yet: the one in the query, the tenant's,
- * one that this browser is logged in to, or the only one.
+ * one that this browser is logged in to, or the only one. The user of a session gets one that the session answers, if any of the
+ * applications in it does.
  */
 async function applicationOf(
-  { config, sessions }: Pick<AccountLoginDependencies, 'config' | 'sessions'>,
+  { config, sessions, users }: Pick<AccountLoginDependencies, 'config' | 'sessions' | 'users'>,
   ctx: Context,
 ): Promise<Client> {
   const { client_id: requested } = ctx.query;
@@ -98,13 +99,16 @@ async function applicationOf(
   // The console's application, which administrators use for their second factors, is not in the list.
   const consoleClient = clientId === CONSOLE_CLIENT ? await config.client(clientId) : undefined;
   if (consoleClient !== undefined) return consoleClient;
-  if (clientId === undefined) {
-    const inSession = (await sessions.current(ctx))?.clientIds ?? [];
-    const found =
-      applications.find(({ client_id }) => inSession.includes(client_id)) ??
-      (applications.length === 1 && applications[0]);
-    if (found) return found;
+  const session = typeof requested === 'string' ? undefined : await sessions.current(ctx);
+  if (session !== undefined) {
+    const inSession = applications.filter(({ client_id }) => session.clientIds.includes(client_id));
+    const tenants = applications.filter(({ client_id }) => client_id === preferred);
+    const login = { userId: session.userId, connection: session.connection };
+    for (const one of [...tenants, ...inSession])
+      if (await isOpenTo({ config, users }, one.client_id, login)) return one;
+    if (preferred === undefined && inSession[0] !== undefined) return inSession[0];
   }
+  if (clientId === undefined && applications.length === 1 && applications[0]) return applications[0];
   const found = applications.find(({ client_id }) => client_id === clientId);
   if (found !== undefined) return found;
   throw new AuthError(

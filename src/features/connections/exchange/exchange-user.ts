@@ -16,7 +16,7 @@ import type { UserRecord } from '../../../records/users/users.ts';
 import { UniqueKeyError } from '../../../store/contract.ts';
 import type { Config } from '../../../tenant/config.ts';
 import type { Events } from '../../../tenant/events.ts';
-import { type Identity, isLinked, originalUserId, primaryIdentity } from '../../../users/changes.ts';
+import { type Identity, isLinked, originalUserId } from '../../../users/changes.ts';
 import { expectedConnection } from '../../../users/connection-check.ts';
 import type { DatabaseUser } from '../../../users/database-user.ts';
 import { usernameRefusal } from '../../../users/signup.ts';
@@ -42,6 +42,7 @@ export interface ExchangedUserDependencies {
 
 export interface NamedUser {
   user: User;
+  /** Empty for a user who was named by their id: nobody has logged in with a connection. */
   connection: string;
 }
 
@@ -59,8 +60,7 @@ export async function namedUser(
   const user = await deps.users.get(reference.id);
   if (user === undefined) throw invalid('The user does not exist.');
   refuseBlocked(user);
-  const connection = primaryIdentity(await deps.users.identitiesOf(user.id))?.connection ?? '';
-  return { user, connection };
+  return { user, connection: '' };
 }
 
 /** Rejects a blocked user with the error of any other login. */
