@@ -82,9 +82,19 @@ export async function raiseVersionWith(
   userId: string,
   also: readonly Write[],
 ): Promise<void> {
-  await store.collection('credentials').upsert(userId, (current) => current ?? emptyCredential(userId));
-  const change = (current: Frozen<CredentialRecord>) => ({ ...current, version: versionOf(current) + 1 });
-  await store.batch([...also, { collection: 'credentials', update: userId, change }]);
+  await reserve(store, userId);
+  await store.batch([...also, { collection: 'credentials', update: userId, change: withNextVersion }]);
+}
+
+const withNextVersion = (current: Frozen<CredentialRecord>): CredentialRecord => ({
+  ...current,
+  history: [...current.history],
+  version: versionOf(current) + 1,
+});
+
+/** @see Credentials.reserve */
+async function reserve(store: UsersDependencies['store'], home: string): Promise<void> {
+  await store.collection('credentials').upsert(home, (current) => current ?? emptyCredential(home));
 }
 
 export function createCredentials({ store, hasher }: UsersDependencies): Credentials {
@@ -98,13 +108,7 @@ export function createCredentials({ store, hasher }: UsersDependencies): Credent
     return (password) => check({ store, hasher }, { credential, version }, password);
   };
   const raiseVersion = async (userId: string): Promise<void> => {
-    await credentials.upsert(userId, (current) => ({
-      ...(current ?? emptyCredential(userId)),
-      version: versionOf(current) + 1,
-    }));
-  };
-  const reserve = async (home: string): Promise<void> => {
-    await credentials.upsert(home, (current) => current ?? emptyCredential(home));
+    await credentials.upsert(userId, (current) => withNextVersion(current ?? emptyCredential(userId)));
   };
   const replace = async (userId: string, passwordHash: string, { home, also, version }: Replacement) => {
     const change = (current: Frozen<CredentialRecord>): CredentialRecord => ({
@@ -113,8 +117,8 @@ export function createCredentials({ store, hasher }: UsersDependencies): Credent
       history: passwordHash === NO_PASSWORD ? [] : historyAfter(current),
       version: versionOf(current) + 1,
     });
-    await reserve(home);
-    if (version !== undefined) await reserve(userId);
+    await reserve(store, home);
+    if (version !== undefined) await reserve(store, userId);
     const first = version === undefined ? [] : [requireVersion(userId, version)];
     await store.batch([...first, { collection: 'credentials', update: home, change }, ...also]);
     // The version is the user's, whichever of their passwords was set. It is raised after the hash was written, so that no
@@ -126,10 +130,10 @@ export function createCredentials({ store, hasher }: UsersDependencies): Credent
     verify: async (userId, password) => (await load(userId))(password),
     version: versionOfUser,
     raiseVersion,
-    reserve,
+    reserve: (home) => reserve(store, home),
     has: async (home) => ![undefined, NO_PASSWORD].includes((await credentials.get(home))?.passwordHash),
     setFirst: async (home, passwordHash, also) => {
-      await reserve(home);
+      await reserve(store, home);
       const change = (current: Frozen<CredentialRecord>): CredentialRecord => {
         if (current.passwordHash !== NO_PASSWORD) throw CHANGED;
         return { ...current, history: [...current.history], passwordHash };

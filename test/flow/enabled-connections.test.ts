@@ -54,41 +54,50 @@ const apart = {
   ],
 };
 
+/** What both suites do. @param server returns the server of the running test. */
+function stepsOf(server: () => TestServer) {
+  const createCustomer = async (): Promise<string> => {
+    const created = await server().users.create({
+      ...databaseUser({ connection: 'customers', email: CUSTOMER.email }),
+      password: CUSTOMER.password,
+    });
+    if (!('user' in created)) throw new Error('the user was not created');
+    return created.user.id;
+  };
+  /** Returns a browser in which the customer is logged in. */
+  const customer = async (): Promise<Agent> => {
+    const agent = createAgent(server());
+    const done = await logIn(agent, server(), webRequest({ connection: 'customers' }), CUSTOMER);
+    expect(responseOf(done)).to.have.property('code');
+    return agent;
+  };
+  const connectionId = async (name: string): Promise<string> => {
+    const { records } = await server().store.collection('connections').list({ limit: 100 });
+    return records.find((one) => one.name === name)?.id ?? '';
+  };
+  /** Sets the applications that have a connection. */
+  const enable = async (name: string, enabled_clients: string[]) =>
+    server()
+      .store.collection('connections')
+      .update(await connectionId(name), (one) => ({ ...one, enabled_clients }));
+  return { createCustomer, customer, connectionId, enable };
+}
+
 describe('a session of a connection', () => {
   let server: TestServer;
   let userId: string;
   const { challenge } = pkce();
   beforeEach(async () => {
     server = await startServer({ tenant: apart });
-    const created = await server.users.create({
-      ...databaseUser({ connection: 'customers', email: CUSTOMER.email }),
-      password: CUSTOMER.password,
-    });
-    if (!('user' in created)) throw new Error('the user was not created');
-    userId = created.user.id;
+    userId = await createCustomer();
   });
   afterEach(() => server.stop());
 
-  const customer = async (): Promise<Agent> => {
-    const agent = createAgent(server);
-    const done = await logIn(agent, server, webRequest({ connection: 'customers' }), CUSTOMER);
-    expect(responseOf(done)).to.have.property('code');
-    return agent;
-  };
+  const { createCustomer, customer, enable } = stepsOf(() => server);
   const isLoginPage = (answer: Answer) =>
     expect(answer.status === 302 && new URL(answer.location, server.url).pathname).to.match(/^\/u\//);
   const silently = async (agent: Agent) =>
     responseOf(await authorize(agent, spaRequest(challenge, { prompt: 'none' }))).error;
-  /** Takes a connection away from an application. */
-  const close = (name: string, clientId: string) => async () => {
-    const { records } = await server.store.collection('connections').list({ limit: 100 });
-    const id = records.find((one) => one.name === name)?.id ?? '';
-    await server.store.collection('connections').update(id, (one) => ({
-      ...one,
-      enabled_clients: one.enabled_clients.filter((client) => client !== clientId),
-    }));
-  };
-
   it('answers every application that has the connection', async () => {
     const agent = await customer();
     expect(responseOf(await authorize(agent, webRequest({ client_id: 'shop' })))).to.have.property('code');
@@ -123,7 +132,7 @@ describe('a session of a connection', () => {
     });
     expect(pushed.status, pushed.text).to.equal(201);
     const { request_uri } = pushed.json();
-    await close('customers', 'web')();
+    await enable('customers', ['shop']);
     expect(responseOf(await authorize(agent, { client_id: 'web', request_uri })).error).to.equal(
       'login_required',
     );
@@ -131,7 +140,7 @@ describe('a session of a connection', () => {
 
   it('does not answer an application that it began with, once the connection was taken from that', async () => {
     const agent = await customer();
-    await close('customers', 'web')();
+    await enable('customers', ['shop']);
     isLoginPage(await authorize(agent, webRequest()));
     expect(responseOf(await authorize(agent, webRequest({ prompt: 'none' }))).error).to.equal(
       'login_required',
@@ -142,7 +151,7 @@ describe('a session of a connection', () => {
     const agent = createAgent(server);
     const request = webRequest({ connection: 'customers' });
     const page = await follow(agent, await authorize(agent, request), server.url);
-    await close('customers', 'web')();
+    await enable('customers', ['shop']);
     const done = await submitLogin(agent, server, page, CUSTOMER);
     expect(done.location).not.to.contain('code=');
     expect(
@@ -213,28 +222,10 @@ describe('a login by a connection, or by none', () => {
   beforeEach(async () => {
     const found = await server.users.findInConnection({ name: 'customers' }, CUSTOMER.email);
     if (found !== undefined) return;
-    const created = await server.users.create({
-      ...databaseUser({ connection: 'customers', email: CUSTOMER.email }),
-      password: CUSTOMER.password,
-    });
-    if (!('user' in created)) throw new Error('the user was not created');
-    customerId = created.user.id;
+    customerId = await createCustomer();
   });
 
-  const connectionId = async (name: string) => {
-    const { records } = await server.store.collection('connections').list({ limit: 100 });
-    return records.find((one) => one.name === name)?.id ?? '';
-  };
-  const enable = async (name: string, enabled_clients: string[]) =>
-    server.store
-      .collection('connections')
-      .update(await connectionId(name), (one) => ({ ...one, enabled_clients }));
-  const customer = async (client_id = 'web') => {
-    const agent = createAgent(server);
-    const done = await logIn(agent, server, webRequest({ client_id, connection: 'customers' }), CUSTOMER);
-    expect(responseOf(done)).to.have.property('code');
-    return agent;
-  };
+  const { createCustomer, customer, connectionId, enable } = stepsOf(() => server);
   const silently = async (agent: Agent, over: Record<string, string> = {}) =>
     responseOf(await authorize(agent, spaRequest(challenge, { prompt: 'none', ...over })));
   const ask = async (fields: Record<string, string>) => {

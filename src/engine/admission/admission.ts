@@ -229,8 +229,10 @@ export function createOrganizations(deps: OrganizationsDependencies): Organizati
   const isMember: Organizations['isMember'] = async (id, userId, connection) => {
     const organization = await organizationById(config, id);
     if (organization === undefined) return false;
-    const login = connection === undefined ? undefined : { userId, connection };
-    if (login !== undefined && (await enabledConnection(deps, organization, login)) === undefined)
+    if (
+      connection !== undefined &&
+      (await enabledConnection(deps, organization, { userId, connection })) === undefined
+    )
       return false;
     return (await memberships.get(membershipId(id, userId))) !== undefined;
   };
@@ -529,13 +531,10 @@ export async function isOpenTo(
   login: Pick<Login, 'userId' | 'transfer'> & { connection: string | undefined },
 ): Promise<boolean> {
   const connections = await config.connectionsOf(clientId);
-  const enabled = new Set(
-    connections.filter((one) => connectionPurposes(one).logsIn).map(({ name }) => name),
-  );
+  const isEnabled = (name: string) =>
+    connections.some((one) => one.name === name && connectionPurposes(one).logsIn);
   const possible = await possibleConnections(users, login);
-  return login.transfer?.act === undefined
-    ? possible.every((name) => enabled.has(name))
-    : possible.some((name) => enabled.has(name));
+  return login.transfer?.act === undefined ? possible.every(isEnabled) : possible.some(isEnabled);
 }
 
 /** The description of `access_denied` and `invalid_grant` for a login whose connection or organization is not open. */

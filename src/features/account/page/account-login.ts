@@ -102,9 +102,9 @@ async function applicationOf(
   const session = typeof requested === 'string' ? undefined : await sessions.current(ctx);
   if (session !== undefined) {
     const inSession = applications.filter(({ client_id }) => session.clientIds.includes(client_id));
-    const tenants = applications.filter(({ client_id }) => client_id === preferred);
+    const ofTenant = applications.filter(({ client_id }) => client_id === preferred);
     const login = { userId: session.userId, connection: session.connection };
-    for (const one of [...tenants, ...inSession])
+    for (const one of [...ofTenant, ...inSession])
       if (await isOpenTo({ config, users }, one.client_id, login)) return one;
     if (preferred === undefined && inSession[0] !== undefined) return inSession[0];
   }
